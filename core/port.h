@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The port: the machine under the queue logic, about twenty inline primitives, each named for its purpose.  One port a
+ * translation unit, chosen by include path; the header bell_port_impl.h of that folder supplies the bodies and
+ *
+ *   struct bell_lane { struct bell_lane_id id; ... };      the execution context: a GPU thread, CPU thread or actor
+ *
+ * Shared index words (uint64_t, touched by port primitives only):
+ *   load            relaxed.
+ *   load_acquire    pairs with store_release, or with a fence followed by a store.
+ *   store           relaxed; for words that one lane writes.
+ *   store_release   everything the lane did before is seen by whoever acquires the value.
+ *   cas             acquire on success; true when the swap happened.
+ *   fetch_add       relaxed; returns the old value.
+ * To the NIC:
+ *   store_wqe       plain 16 B stores of one 64 B block (or less); ordered by nothing.
+ *   fence           stores before it are ordered before stores after it, at `scope`.
+ *   store_dbrec     4 B big-endian producer index; a release store when scope is not NONE.
+ *   store_doorbell  8 B MMIO store; a release store when scope is not NONE; blueflame: the WQE travels with it.
+ *   load_cqe_tail   the last 4 bytes of a CQE, acquire: the rest of the CQE and what the NIC placed before is visible.
+ * Proxy ring (entries live in host memory):
+ *   store_entry     one 16 B posted store that carries its own validity; released at `scope`; wakes `key`.
+ *   load_entry      true when the entry is valid for lap `parity`; acquire.
+ * From the NIC side (software NIC and simulated NIC):
+ *   load_doorbell, load_dbrec   acquire.
+ *   store_cqe       the body, then the last 4 bytes as a release store; wakes `key`.
+ *   read_bytes, write_bytes     WQE fetch, payload read and placement; write_bytes releases the last 8 bytes.
+ * Waiting, time, observation:
+ *   wait            until done(lane, context) is true or the port's bound is reached (BELL_TIMEOUT).  `key` names the
+ *                   memory whose change can make it true; done only loads.  There is no other spin in the project.
+ *   now             picoseconds in the port's clock domain.
+ *   note            closes the step that began at the previous note: emits one event; compiles out of timed runs.
+ *   is_leader, broadcast, group_sync   a group of lanes that act together; a single lane is a group of one. */
+#ifndef BELL_CORE_PORT_H
+#define BELL_CORE_PORT_H
+
+#include "core/cqe.h"
+#include "core/lane.h"
+#include "core/stack.h"
+#include "core/wqe.h"
+
+struct bell_lane;
+
+/* One proxy descriptor.  hi: bit 63 validity (lap parity), bit 62 inline value, 61..40 bytes, 39..0 destination offset.
+ * lo: the value itself, or the source offset. */
+struct bell_entry {
+    uint64_t lo, hi;
+};
+
+struct bell_note {
+    enum bell_event_kind kind;
+    uint16_t queue;
+    uint64_t index;
+    uint32_t count;
+    uint32_t bytes;
+    enum bell_scope scope;
+};
+
+#include "bell_port_impl.h"
+
+BELL_STEP void bell_note(struct bell_lane *lane, enum bell_event_kind kind, uint16_t queue, uint64_t index,
+                         uint32_t count, uint32_t bytes, enum bell_scope scope)
+{
+    struct bell_note n = { kind, queue, index, count, bytes, scope };
+    bell_port_note(lane, &n);
+}
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The send queue: reserve, build, publish in order, doorbell record, doorbell, poll, retire, quiet.  Written once over
+ * the port; see core/port.h for what each primitive promises.
+ *
+ * Indices count 64 B basic blocks, are free-running 64-bit numbers and only their low 16 bits reach the wire.
+ * Always: reserved >= ready >= posted >= completed, and reserved - completed <= depth. */
+#ifndef BELL_CORE_SQ_H
+#define BELL_CORE_SQ_H
+
+#include "core/port.h"
+
+/* Shared words of one queue, in the queue's memory. */
+struct bell_sq_words {
+    uint64_t reserved;
+    uint64_t ready;     /* posted in reservation order up to here; ORDERED and COOPERATIVE only */
+    uint64_t completed; /* every block before it may be reused */
+    uint64_t cq_index;  /* next CQE to consume; ring CQ only */
+    uint64_t lock;      /* 0 free, 1 held; LOCKED only */
+};
+
+/* The storage is the caller's, so that it can be pinned, device or simulated memory. */
+struct bell_sq {
+    uint8_t *wqe;            /* depth * 64 B */
+    uint64_t *span;          /* depth words: blocks of the WQE that starts at a slot */
+    struct bell_cqe *cqe;    /* cq_depth entries, filled as an unused CQ */
+    uint32_t *dbrec;         /* send word of the doorbell record */
+    uint64_t *doorbell;      /* UAR doorbell register */
+    struct bell_sq_words *words;
+    const void *key;         /* what a lane that waits for completions waits on */
+    uint32_t depth;          /* power of two, at most 32768 */
+    uint32_t cq_depth;       /* power of two >= depth, or 1 for a collapsed CQ */
+    uint32_t cq_shift;       /* log2 of cq_depth */
+    uint32_t qpn;
+    uint16_t queue;          /* number in its rank, for events */
+    enum bell_memory memory; /* where all of the above but the register lives */
+    bool is_dc;
+    struct bell_av av;       /* DC only */
+};
+
+/* What a poll found. */
+struct bell_completion {
+    uint64_t index;    /* first block of the WQE that the CQE names */
+    uint8_t syndrome;  /* 0, or why it failed (core/cqe.h) */
+    uint8_t vendor;
+};
+
+BELL_STEP uint8_t *bell_sq_block(const struct bell_sq *sq, uint64_t index)
+{
+    return sq->wqe + (size_t)(index & (sq->depth - 1)) * BELL_WQE_BLOCK_BYTES;
+}
+
+/* Claim `blocks` consecutive blocks.  On BELL_OK *first is the free-running index.  BELL_FULL changes nothing: poll,
+ * then retry.  OWNER and LOCKED: one lane at a time; otherwise any lane, lock-free. */
+BELL_STEP enum bell_status bell_sq_reserve(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
+                                           uint32_t blocks, uint64_t *first)
+{
+    bool alone = sharing == BELL_SHARING_OWNER || sharing == BELL_SHARING_LOCKED;
+    for (;;) {
+        uint64_t at = bell_port_load(lane, sq->memory, &sq->words->reserved);
+        /* Acquire: the retiring lane's reads of the old slot happened before ours is written. */
+        uint64_t done = alone && sharing == BELL_SHARING_OWNER
+                            ? bell_port_load(lane, sq->memory, &sq->words->completed)
+                            : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        if (at + blocks - done > sq->depth)
+            return BELL_FULL;
+        if (alone)
+            bell_port_store(lane, sq->memory, &sq->words->reserved, at + blocks);
+        else if (!bell_port_cas(lane, sq->memory, &sq->words->reserved, at, at + blocks))
+            continue;
+        *first = at;
+        bell_note(lane, BELL_EVENT_RESERVE, sq->queue, at, blocks, 0, BELL_SCOPE_NONE);
+        return BELL_OK;
+    }
+}
+
+/* Write the WQE that `request` describes (its index, qpn and transport are filled in here) into the slots it reserved.
+ * BELL_INVALID: the request cannot be built; the slots must then be given a NOP.  Any lane, its own slots. */
+BELL_STEP enum bell_status bell_sq_build(struct bell_lane *lane, struct bell_sq *sq, uint64_t index,
+                                         struct bell_wqe_request *request)
+{
+    struct bell_wqe wqe;
+    request->index = index;
+    request->qpn = sq->qpn;
+    request->is_dc = sq->is_dc;
+    request->av = sq->av;
+    enum bell_status s = bell_wqe_build(&wqe, request);
+    if (s != BELL_OK)
+        return s;
+    uint32_t ds = bell_wqe_ds(request), blocks = bell_wqe_blocks(ds);
+    for (uint32_t b = 0; b < blocks; b++) {
+        uint32_t left = ds * 16 - b * BELL_WQE_BLOCK_BYTES;
+        bell_port_store_wqe(lane, sq->memory, bell_sq_block(sq, index + b), wqe.bytes + b * BELL_WQE_BLOCK_BYTES,
+                            left < BELL_WQE_BLOCK_BYTES ? left : BELL_WQE_BLOCK_BYTES);
+    }
+    bell_port_store(lane, sq->memory, &sq->span[index & (sq->depth - 1)], blocks);
+    bell_note(lane, BELL_EVENT_BUILD, sq->queue, index, blocks, request->bytes, BELL_SCOPE_NONE);
+    return BELL_OK;
+}
+
+struct bell_word_wait {
+    const uint64_t *word;
+    uint64_t value;
+    enum bell_memory memory;
+};
+
+BELL_STEP bool bell_word_is_equal(struct bell_lane *lane, void *context)
+{
+    struct bell_word_wait *w = (struct bell_word_wait *)context;
+    return bell_port_load_acquire(lane, w->memory, w->word) == w->value;
+}
+
+BELL_STEP bool bell_word_reached(struct bell_lane *lane, void *context)
+{
+    struct bell_word_wait *w = (struct bell_word_wait *)context;
+    return bell_port_load_acquire(lane, w->memory, w->word) >= w->value;
+}
+
+BELL_STEP void bell_sq_fence(struct bell_lane *lane, struct bell_sq *sq, uint64_t index, enum bell_scope scope)
+{
+    if (scope == BELL_SCOPE_NONE)
+        return;
+    bell_port_fence(lane, scope);
+    bell_note(lane, BELL_EVENT_FENCE, sq->queue, index, 0, 0, scope);
+}
+
+/* Doorbell record, then doorbell, with the ordering's fences and releases.  `end` is the producer index. */
+BELL_STEP void bell_sq_ring(struct bell_lane *lane, struct bell_sq *sq, const struct bell_ordering_steps *steps,
+                            uint64_t end, bool blueflame)
+{
+    bell_sq_fence(lane, sq, end, steps->nic);
+    bell_port_store_dbrec(lane, sq->memory, sq->dbrec, bell_dbrec_value(end), steps->dbrec_release);
+    bell_note(lane, BELL_EVENT_DBREC, sq->queue, end, 0, 0, steps->dbrec_release);
+    bell_sq_fence(lane, sq, end, steps->dbrec_fence);
+    bell_port_store_doorbell(lane, sq->doorbell, bell_wqe_doorbell(sq->qpn, end), steps->doorbell_release, blueflame);
+    bell_note(lane, BELL_EVENT_DOORBELL, sq->queue, end, 0, 0, steps->doorbell_release);
+}
+
+/* Make slots first .. end-1 ready and ring for them.  ORDERED and COOPERATIVE wait until everything reserved earlier
+ * has been posted, so that doorbells never regress; the wait is bounded by the port (BELL_TIMEOUT). */
+BELL_STEP enum bell_status bell_sq_post(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
+                                        uint64_t first, uint64_t end)
+{
+    struct bell_ordering_steps steps = bell_ordering_steps((enum bell_ordering)stack->ordering);
+    bool in_order = stack->sharing == BELL_SHARING_ORDERED || stack->sharing == BELL_SHARING_COOPERATIVE;
+    bell_sq_fence(lane, sq, end, steps.publish);
+    if (in_order) {
+        struct bell_word_wait turn = { &sq->words->ready, first, sq->memory };
+        enum bell_status s = bell_port_wait(lane, &sq->words->ready, bell_word_is_equal, &turn,
+                                            "the lanes ahead to post");
+        if (s != BELL_OK)
+            return s;
+    }
+    bool lone = end - first == 1 && stack->blueflame;
+    bell_sq_ring(lane, sq, &steps, end, lone);
+    if (in_order) {
+        bell_port_store_release(lane, sq->memory, &sq->words->ready, end);
+        bell_note(lane, BELL_EVENT_PUBLISH, sq->queue, end, 0, 0, BELL_SCOPE_NONE);
+    }
+    return BELL_OK;
+}
+
+/* Advance `completed` to at least `to`: any lane, lock-free. */
+BELL_STEP void bell_sq_retire(struct bell_lane *lane, struct bell_sq *sq, bool alone, uint64_t to)
+{
+    if (alone) {
+        bell_port_store(lane, sq->memory, &sq->words->completed, to);
+        return;
+    }
+    for (;;) {
+        uint64_t done = bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        if (done >= to || bell_port_cas(lane, sq->memory, &sq->words->completed, done, to))
+            return;
+    }
+}
+
+/* Is there a CQE to consume?  Loads only.  *position is the CQ index it was looked for at. */
+BELL_STEP bool bell_sq_peek(struct bell_lane *lane, struct bell_sq *sq, bool alone, uint64_t *position, uint64_t *first,
+                            uint32_t *tail)
+{
+    if (sq->cq_depth == 1) {
+        uint64_t done = alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
+                              : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        *position = done;
+        *tail = bell_port_load_cqe_tail(lane, sq->memory, sq->cqe);
+        return bell_cqe_tail_opcode(*tail) != BELL_CQE_INVALID
+               && bell_cqe_extend(bell_cqe_tail_counter(*tail), done, sq->depth, first);
+    }
+    *position = alone ? bell_port_load(lane, sq->memory, &sq->words->cq_index)
+                      : bell_port_load_acquire(lane, sq->memory, &sq->words->cq_index);
+    *tail = bell_port_load_cqe_tail(lane, sq->memory, sq->cqe + (*position & (sq->cq_depth - 1)));
+    return bell_cqe_is_valid(*tail, *position, sq->cq_shift);
+}
+
+/* Consume one CQE and retire its WQE and every earlier one.  BELL_EMPTY: none there (or another lane took it).
+ * BELL_CQE_ERROR: *out says which WQE and why.  OWNER and LOCKED: one lane at a time. */
+BELL_STEP enum bell_status bell_sq_poll(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
+                                        struct bell_completion *out)
+{
+    bool alone = sharing == BELL_SHARING_OWNER;
+    uint64_t position, first = 0;
+    uint32_t tail;
+    if (!bell_sq_peek(lane, sq, alone, &position, &first, &tail))
+        return BELL_EMPTY;
+    uint32_t opcode = bell_cqe_tail_opcode(tail);
+    if (opcode == BELL_CQE_REQ_ERR || opcode == BELL_CQE_RESP_ERR) {
+        const struct bell_cqe *cqe = sq->cqe + (sq->cq_depth == 1 ? 0 : position & (sq->cq_depth - 1));
+        out->index = bell_cqe_tail_counter(tail);
+        out->syndrome = cqe->syndrome;
+        out->vendor = cqe->vendor_err_synd;
+        return BELL_CQE_ERROR;
+    }
+    if (sq->cq_depth > 1) {
+        uint64_t done = alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
+                              : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        /* Another lane may have consumed this CQE and retired past it: then there is nothing for us here. */
+        if (!bell_cqe_extend(bell_cqe_tail_counter(tail), done, sq->depth, &first))
+            first = done;
+        if (alone)
+            bell_port_store(lane, sq->memory, &sq->words->cq_index, position + 1);
+        else if (!bell_port_cas(lane, sq->memory, &sq->words->cq_index, position, position + 1))
+            return BELL_EMPTY;
+    }
+    uint64_t span = bell_port_load(lane, sq->memory, &sq->span[first & (sq->depth - 1)]);
+    bell_sq_retire(lane, sq, alone, first + span);
+    out->index = first;
+    out->syndrome = out->vendor = 0;
+    bell_note(lane, BELL_EVENT_POLL, sq->queue, first + span, 0, 0, BELL_SCOPE_NONE);
+    return BELL_OK;
+}
+
+struct bell_sq_wait {
+    struct bell_sq *sq;
+    uint64_t until;
+    bool alone;
+};
+
+BELL_STEP bool bell_sq_has_news(struct bell_lane *lane, void *context)
+{
+    struct bell_sq_wait *w = (struct bell_sq_wait *)context;
+    uint64_t position, first = 0;
+    uint32_t tail;
+    if (!w->alone && bell_port_load_acquire(lane, w->sq->memory, &w->sq->words->completed) >= w->until)
+        return true;
+    return bell_sq_peek(lane, w->sq, w->alone, &position, &first, &tail);
+}
+
+/* Wait until every block before `until` has completed, polling on the way (quiet on one queue).  Bounded by the port:
+ * BELL_TIMEOUT.  BELL_CQE_ERROR: *out holds index and syndrome. */
+BELL_STEP enum bell_status bell_sq_quiet(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
+                                         uint64_t until, struct bell_completion *out)
+{
+    struct bell_sq_wait w = { sq, until, sharing == BELL_SHARING_OWNER };
+    for (;;) {
+        uint64_t done = w.alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
+                                : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        if (done >= until)
+            return BELL_OK;
+        enum bell_status s = bell_port_wait(lane, sq->key, bell_sq_has_news, &w, "a CQE");
+        if (s == BELL_OK)
+            s = bell_sq_poll(lane, sq, sharing, out);
+        if (bell_is_failure(s))
+            return s;
+    }
+}
+
+/* Reserve, polling for room when the queue is full and the stack allows it. */
+BELL_STEP enum bell_status bell_sq_reserve_or_poll(struct bell_lane *lane, struct bell_sq *sq,
+                                                   const struct bell_stack *stack, uint32_t blocks, uint64_t *first,
+                                                   struct bell_completion *out)
+{
+    enum bell_sharing sharing = (enum bell_sharing)stack->sharing;
+    for (;;) {
+        enum bell_status s = bell_sq_reserve(lane, sq, sharing, blocks, first);
+        if (s != BELL_FULL)
+            return s;
+        if (stack->flow == BELL_FLOW_NONE || blocks > sq->depth)
+            return BELL_OVERFLOW;
+        /* Room for `blocks` needs completed to pass what is reserved now less a depth. */
+        uint64_t reserved = bell_port_load(lane, sq->memory, &sq->words->reserved);
+        s = bell_sq_quiet(lane, sq, sharing, reserved + blocks - sq->depth, out);
+        if (bell_is_failure(s))
+            return s;
+    }
+}
+
+/* Post `count` requests behind one doorbell, the last one signaled.  *end becomes the index after the last block:
+ * bell_sq_quiet(end) waits for all of them.  The requests' keys, addresses and opcode are the caller's. */
+BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
+                                       struct bell_wqe_request *requests, uint32_t count, uint64_t *end,
+                                       struct bell_completion *out)
+{
+    uint64_t first = 0;
+    uint32_t blocks = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        requests[i].is_dc = sq->is_dc;
+        requests[i].av = sq->av;
+        requests[i].fm_ce_se = i + 1 == count ? BELL_WQE_CE_ALWAYS : 0;
+        blocks += bell_wqe_blocks(bell_wqe_ds(&requests[i]));
+    }
+    enum bell_status s = bell_sq_reserve_or_poll(lane, sq, stack, blocks, &first, out);
+    uint64_t at = first;
+    for (uint32_t i = 0; s == BELL_OK && i < count; i++) {
+        s = bell_sq_build(lane, sq, at, &requests[i]);
+        at += bell_wqe_blocks(bell_wqe_ds(&requests[i]));
+    }
+    if (s == BELL_OK)
+        s = bell_sq_post(lane, sq, stack, first, at);
+    *end = at;
+    return s;
+}
+
+BELL_STEP bool bell_lock_is_free(struct bell_lane *lane, void *context)
+{
+    struct bell_sq *sq = (struct bell_sq *)context;
+    return bell_port_load_acquire(lane, sq->memory, &sq->words->lock) == 0;
+}
+
+/* The same under the queue's lock: any lane.  Acquire on taking it, release on leaving it. */
+BELL_STEP enum bell_status bell_sq_put_locked(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
+                                              struct bell_wqe_request *requests, uint32_t count, uint64_t *end,
+                                              struct bell_completion *out)
+{
+    while (!bell_port_cas(lane, sq->memory, &sq->words->lock, 0, 1)) {
+        enum bell_status w = bell_port_wait(lane, &sq->words->lock, bell_lock_is_free, sq, "the queue's lock");
+        if (w != BELL_OK)
+            return w;
+    }
+    enum bell_status s = bell_sq_put(lane, sq, stack, requests, count, end, out);
+    bell_port_store_release(lane, sq->memory, &sq->words->lock, 0);
+    return s;
+}
+
+/* A group posts one request a lane: the leader reserves for all, every lane builds its own WQE, the leader posts once.
+ * All lanes of the group call it together; requests must have equal size.  Waits for groups ahead. */
+BELL_STEP enum bell_status bell_sq_put_group(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
+                                             struct bell_wqe_request *request, uint64_t *end,
+                                             struct bell_completion *out)
+{
+    uint32_t size = lane->id.group_size;
+    request->is_dc = sq->is_dc;
+    request->av = sq->av;
+    uint32_t blocks = bell_wqe_blocks(bell_wqe_ds(request));
+    uint64_t first = 0, status = BELL_OK;
+    if (bell_port_is_leader(lane))
+        status = bell_sq_reserve_or_poll(lane, sq, stack, blocks * size, &first, out);
+    status = bell_port_broadcast(lane, status);
+    if (status != BELL_OK)
+        return (enum bell_status)status;
+    first = bell_port_broadcast(lane, first);
+    request->fm_ce_se = lane->id.group_rank + 1u == size ? BELL_WQE_CE_ALWAYS : 0;
+    status = bell_sq_build(lane, sq, first + (uint64_t)blocks * lane->id.group_rank, request);
+    bell_port_group_sync(lane); /* every lane's WQE stores before the leader's fence and doorbell */
+    *end = first + (uint64_t)blocks * size;
+    if (status == BELL_OK && bell_port_is_leader(lane))
+        status = bell_sq_post(lane, sq, stack, first, *end);
+    return (enum bell_status)bell_port_broadcast(lane, status);
+}
+
+#endif

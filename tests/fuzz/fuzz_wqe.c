@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fuzz target: decode 256 arbitrary bytes as a WQE of an RC and of a DC queue, and hold the decoder to what its callers
+ * rely on.  With BELL_LIBFUZZER a libFuzzer target; without, a program that feeds it the files named as arguments. */
+#include "core/wqe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool claim)
+{
+    if (!claim)
+        abort();
+}
+
+/* What a NIC relies on: the WQE lies in its blocks and inline payload lies in the WQE. */
+static void check_view(const struct bell_wqe_view *v)
+{
+    demand(v->ds >= 1 && v->ds <= BELL_WQE_DS_MAX && v->blocks <= BELL_WQE_BLOCKS_MAX);
+    demand(v->bytes <= BELL_WQE_DATA_MAX && v->qpn <= BELL_QPN_MAX && bell_wqe_is_known(v->opcode));
+    if (v->has_inline)
+        demand(v->bytes && v->inline_offset + v->bytes <= v->ds * BELL_WQE_SEGMENT_BYTES);
+}
+
+/* Rebuild what was read, read it again: the second view says the same. */
+static void check_rebuild(const uint8_t *bytes, const struct bell_wqe_view *v)
+{
+    struct bell_wqe_request r;
+    struct bell_wqe_view again;
+    struct bell_wqe wqe;
+    memset(&r, 0, sizeof r);
+    r.opcode = v->opcode;
+    r.opmod = bell_wqe_is_masked(v->opcode) ? v->opmod : 0;
+    r.index = v->index16;
+    r.qpn = v->qpn;
+    r.fm_ce_se = v->fm_ce_se;
+    r.imm_be = v->imm_be;
+    r.raddr = v->raddr;
+    r.rkey = v->rkey;
+    r.laddr = v->laddr;
+    r.lkey = v->lkey;
+    r.bytes = v->bytes;
+    r.inline_data = v->has_inline ? bytes + v->inline_offset : NULL;
+    r.is_dc = v->is_dc;
+    r.av = v->av;
+    r.atomic.swap_or_add = v->swap_or_add;
+    r.atomic.compare = v->compare;
+    r.atomic.swap_mask = v->swap_mask;
+    r.atomic.compare_mask = v->compare_mask;
+    r.atomic.field_boundary = v->field_boundary;
+    demand(bell_wqe_build(&wqe, &r) == BELL_OK);
+    demand(bell_wqe_decode(wqe.bytes, v->is_dc, &again) == BELL_OK);
+    check_view(&again);
+    demand(again.opcode == v->opcode && again.bytes == v->bytes && again.has_inline == v->has_inline);
+    demand(again.raddr == v->raddr && again.rkey == v->rkey && again.laddr == v->laddr && again.lkey == v->lkey);
+    demand(again.swap_or_add == v->swap_or_add && again.compare == v->compare && again.av.full == v->av.full);
+    if (v->has_inline)
+        demand(memcmp(wqe.bytes + again.inline_offset, bytes + v->inline_offset, v->bytes) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t bytes[BELL_WQE_BYTES_MAX] = { 0 };
+    struct bell_wqe_view ctrl, v;
+    memcpy(bytes, data, size < sizeof bytes ? size : sizeof bytes);
+    if (bell_wqe_decode_ctrl(bytes, &ctrl) != BELL_OK)
+        return 0;
+    /* Only ds * 16 bytes may be read: a sanitizer watches the end of this copy. */
+    uint8_t *copy = malloc(ctrl.ds * BELL_WQE_SEGMENT_BYTES);
+    if (!copy)
+        return 0;
+    memcpy(copy, bytes, ctrl.ds * BELL_WQE_SEGMENT_BYTES);
+    for (int dc = 0; dc < 2; dc++) {
+        if (bell_wqe_decode(copy, dc == 1, &v) != BELL_OK)
+            continue;
+        check_view(&v);
+        check_rebuild(copy, &v);
+    }
+    free(copy);
+    return 0;
+}
+
+#ifndef BELL_LIBFUZZER
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        uint8_t data[BELL_WQE_BYTES_MAX];
+        FILE *f = fopen(argv[i], "rb");
+        if (!f) {
+            perror(argv[i]);
+            return 1;
+        }
+        size_t size = fread(data, 1, sizeof data, f);
+        fclose(f);
+        (void)LLVMFuzzerTestOneInput(data, size);
+    }
+    return 0;
+}
+#endif

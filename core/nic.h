@@ -7,13 +7,6 @@
 #include "core/port.h"
 #include "core/sq.h"
 
-/* Memory that a key opens.  Addresses are those of the process. */
-struct bell_region {
-    uint64_t address;
-    uint64_t size_bytes;
-    uint32_t key;
-};
-
 struct bell_nicq {
     struct bell_sq *sq; /* geometry and memory of the queue; the NIC never touches sq->words */
     const struct bell_region *local;  /* what lkey opens */
@@ -23,6 +16,7 @@ struct bell_nicq {
     uint64_t fetched;    /* next block to fetch */
     uint64_t cq_produced;
     bool in_error;       /* after the first error every WQE completes as flushed */
+    bool is_silent;      /* fault: never answers */
 };
 
 /* A decoded WQE on its way, with what became of it. */
@@ -38,6 +32,8 @@ struct bell_nic_work {
 BELL_STEP enum bell_status bell_nic_take(struct bell_lane *lane, struct bell_nicq *q)
 {
     uint16_t low;
+    if (q->is_silent)
+        return BELL_EMPTY;
     if (q->start == BELL_NIC_START_DOORBELL)
         low = (uint16_t)bell_doorbell_index(bell_port_load_doorbell(lane, q->sq->doorbell));
     else
@@ -97,38 +93,44 @@ BELL_STEP void bell_nic_place_atomic(struct bell_lane *lane, struct bell_nic_wor
     bell_port_write_bytes(lane, (uint8_t *)(uintptr_t)v->laddr, (const uint8_t *)&old, sizeof old);
 }
 
+/* What keeps the operation from being carried out: 0, or a syndrome. */
+BELL_STEP uint8_t bell_nic_judge(const struct bell_nicq *q, const struct bell_nic_work *work)
+{
+    const struct bell_wqe_view *v = &work->view;
+    uint32_t op = v->opcode, size = v->bytes;
+    bool plain_atomic = op == BELL_WQE_ATOMIC_FA || op == BELL_WQE_ATOMIC_CS;
+    if (q->in_error)
+        return BELL_SYNDROME_FLUSHED;
+    if (work->syndrome || op == BELL_WQE_NOP)
+        return work->syndrome;
+    if (!plain_atomic && op != BELL_WQE_WRITE && op != BELL_WQE_WRITE_IMM && op != BELL_WQE_READ)
+        return BELL_SYNDROME_LOCAL_QP_OP;
+    if (size && !v->has_inline && !bell_region_holds(q->local, v->lkey, v->laddr, size))
+        return BELL_SYNDROME_LOCAL_PROTECTION;
+    if (size && !bell_region_holds(q->remote, v->rkey, v->raddr, size))
+        return BELL_SYNDROME_REMOTE_ACCESS;
+    return plain_atomic && v->raddr % 8 != 0 ? BELL_SYNDROME_REMOTE_INVALID : BELL_SYNDROME_NONE;
+}
+
 /* Carry the operation out: payload lands at the peer (or comes back, for a read or an atomic).  Sets work->syndrome. */
 BELL_STEP void bell_nic_execute(struct bell_lane *lane, struct bell_nicq *q, struct bell_nic_work *work)
 {
     const struct bell_wqe_view *v = &work->view;
-    uint32_t op = v->opcode;
-    bool atomic = op == BELL_WQE_ATOMIC_FA || op == BELL_WQE_ATOMIC_CS;
-    if (q->in_error)
-        work->syndrome = BELL_SYNDROME_FLUSHED;
-    if (work->syndrome || op == BELL_WQE_NOP)
-        return;
-    if (!atomic && op != BELL_WQE_WRITE && op != BELL_WQE_WRITE_IMM && op != BELL_WQE_READ) {
-        work->syndrome = BELL_SYNDROME_LOCAL_QP_OP;
+    work->syndrome = bell_nic_judge(q, work);
+    if (work->syndrome) {
+        q->in_error = true;
         return;
     }
-    uint32_t size = atomic ? 8 : v->bytes;
-    if (!v->has_inline && size && !bell_region_holds(q->local, v->lkey, v->laddr, size))
-        work->syndrome = BELL_SYNDROME_LOCAL_PROTECTION;
-    else if (size && !bell_region_holds(q->remote, v->rkey, v->raddr, size))
-        work->syndrome = BELL_SYNDROME_REMOTE_ACCESS;
-    if (work->syndrome || !size)
-        return;
-    uint8_t *remote = (uint8_t *)(uintptr_t)v->raddr;
-    if (atomic)
+    uint8_t *remote = (uint8_t *)(uintptr_t)v->raddr, *local = (uint8_t *)(uintptr_t)v->laddr;
+    if (v->bytes && bell_wqe_is_atomic(v->opcode))
         bell_nic_place_atomic(lane, work, (uint64_t *)(void *)remote);
-    else if (op == BELL_WQE_READ)
-        bell_port_write_bytes(lane, (uint8_t *)(uintptr_t)v->laddr, remote, size);
-    else
-        bell_port_write_bytes(lane, remote,
-                              v->has_inline ? work->wqe.bytes + v->inline_offset : (uint8_t *)(uintptr_t)v->laddr, size);
+    else if (v->bytes && v->opcode == BELL_WQE_READ)
+        bell_port_write_bytes(lane, local, remote, v->bytes);
+    else if (v->bytes)
+        bell_port_write_bytes(lane, remote, v->has_inline ? work->wqe.bytes + v->inline_offset : local, v->bytes);
+    bell_note(lane, BELL_EVENT_DELIVER, q->sq->queue, work->index, v->blocks, v->bytes, BELL_SCOPE_NONE);
 }
 
-/* Note the delivery: kept apart from bell_nic_execute so that a lane that sees the payload finds the event before. */
 BELL_STEP bool bell_nic_wants_cqe(const struct bell_nic_work *work)
 {
     return work->syndrome || (work->view.fm_ce_se & BELL_WQE_CE_MASK) == BELL_WQE_CE_ALWAYS;
@@ -145,7 +147,6 @@ BELL_STEP void bell_nic_complete(struct bell_lane *lane, struct bell_nicq *q, st
     uint32_t owner = sq->cq_depth > 1 ? (uint32_t)(n >> sq->cq_shift) & 1 : 0;
     struct bell_cqe cqe;
     if (work->syndrome) {
-        q->in_error = true;
         bell_cqe_build_error(&cqe, work->syndrome, 0, sq->qpn, work->view.opcode, (uint16_t)work->index, owner);
     } else {
         bell_cqe_build_ok(&cqe, work->view.opcode, sq->qpn, (uint16_t)work->index, work->view.bytes, owner);

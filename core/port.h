@@ -8,8 +8,8 @@
  *   load            relaxed.
  *   load_acquire    pairs with store_release, or with a fence followed by a store.
  *   store           relaxed; for words that one lane writes.
- *   store_release   everything the lane did before is seen by whoever acquires the value.
- *   cas             acquire on success; true when the swap happened.
+ *   store_release   everything the lane did before is seen by whoever acquires the value; wakes the word's address.
+ *   cas             acquire and release on success; true when the swap happened.
  *   fetch_add       relaxed; returns the old value.
  * To the NIC:
  *   store_wqe       plain 16 B stores of one 64 B block (or less); ordered by nothing.
@@ -23,13 +23,18 @@
  * From the NIC side (software NIC and simulated NIC):
  *   load_doorbell, load_dbrec   acquire.
  *   store_cqe       the body, then the last 4 bytes as a release store; wakes `key`.
- *   read_bytes, write_bytes     WQE fetch, payload read and placement; write_bytes releases the last 8 bytes.
+ *   read_bytes, write_bytes     WQE fetch, payload read and placement; write_bytes releases the last 8 bytes (or the
+ *                   last bytes of a shorter or unaligned end) and wakes their address.
  * Waiting, time, observation:
- *   wait            until done(lane, context) is true or the port's bound is reached (BELL_TIMEOUT).  `key` names the
- *                   memory whose change can make it true; done only loads.  There is no other spin in the project.
+ *   wait            until done(lane, context) is true, the port's bound is reached (BELL_TIMEOUT) or another lane failed
+ *                   (BELL_STOPPED).  `key` names the memory whose change can make it true; done only loads.  There is no
+ *                   other spin in the project; on failure lane->id.waited_for says what for.
+ *   work            what the processor computes between memory operations: nothing on hardware, where it happens by
+ *                   itself; cycles in the simulator.
  *   now             picoseconds in the port's clock domain.
  *   note            closes the step that began at the previous note: emits one event; compiles out of timed runs.
- *   is_leader, broadcast, group_sync   a group of lanes that act together; a single lane is a group of one. */
+ *   is_leader, broadcast, group_sync   a group of lanes that act together; a single lane is a group of one.  They wait
+ *                   for each other, and so fail like wait. */
 #ifndef BELL_CORE_PORT_H
 #define BELL_CORE_PORT_H
 
@@ -54,6 +59,8 @@ struct bell_note {
     uint32_t bytes;
     enum bell_scope scope;
 };
+
+enum bell_work { BELL_WORK_POST, BELL_WORK_COMPLETE };
 
 #include "bell_port_impl.h"
 

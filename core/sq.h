@@ -9,6 +9,13 @@
 
 #include "core/port.h"
 
+/* Memory that a key opens.  Addresses are those of the process. */
+struct bell_region {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t key;
+};
+
 /* Shared words of one queue, in the queue's memory. */
 struct bell_sq_words {
     uint64_t reserved;
@@ -58,7 +65,7 @@ BELL_STEP enum bell_status bell_sq_reserve(struct bell_lane *lane, struct bell_s
     for (;;) {
         uint64_t at = bell_port_load(lane, sq->memory, &sq->words->reserved);
         /* Acquire: the retiring lane's reads of the old slot happened before ours is written. */
-        uint64_t done = alone && sharing == BELL_SHARING_OWNER
+        uint64_t done = sharing == BELL_SHARING_OWNER
                             ? bell_port_load(lane, sq->memory, &sq->words->completed)
                             : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
         if (at + blocks - done > sq->depth)
@@ -220,6 +227,7 @@ BELL_STEP enum bell_status bell_sq_poll(struct bell_lane *lane, struct bell_sq *
         else if (!bell_port_cas(lane, sq->memory, &sq->words->cq_index, position, position + 1))
             return BELL_EMPTY;
     }
+    bell_port_work(lane, BELL_WORK_COMPLETE);
     uint64_t span = bell_port_load(lane, sq->memory, &sq->span[first & (sq->depth - 1)]);
     bell_sq_retire(lane, sq, alone, first + span);
     out->index = first;
@@ -298,6 +306,8 @@ BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *s
         blocks += bell_wqe_blocks(bell_wqe_ds(&requests[i]));
     }
     enum bell_status s = bell_sq_reserve_or_poll(lane, sq, stack, blocks, &first, out);
+    if (s == BELL_OK)
+        bell_port_work(lane, BELL_WORK_POST);
     uint64_t at = first;
     for (uint32_t i = 0; s == BELL_OK && i < count; i++) {
         s = bell_sq_build(lane, sq, at, &requests[i]);
@@ -316,9 +326,9 @@ BELL_STEP bool bell_lock_is_free(struct bell_lane *lane, void *context)
 }
 
 /* The same under the queue's lock: any lane.  Acquire on taking it, release on leaving it. */
-BELL_STEP enum bell_status bell_sq_put_locked(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
-                                              struct bell_wqe_request *requests, uint32_t count, uint64_t *end,
-                                              struct bell_completion *out)
+BELL_STEP enum bell_status bell_sq_put_locked(struct bell_lane *lane, struct bell_sq *sq,
+                                              const struct bell_stack *stack, struct bell_wqe_request *requests,
+                                              uint32_t count, uint64_t *end, struct bell_completion *out)
 {
     while (!bell_port_cas(lane, sq->memory, &sq->words->lock, 0, 1)) {
         enum bell_status w = bell_port_wait(lane, &sq->words->lock, bell_lock_is_free, sq, "the queue's lock");
@@ -343,17 +353,22 @@ BELL_STEP enum bell_status bell_sq_put_group(struct bell_lane *lane, struct bell
     uint64_t first = 0, status = BELL_OK;
     if (bell_port_is_leader(lane))
         status = bell_sq_reserve_or_poll(lane, sq, stack, blocks * size, &first, out);
-    status = bell_port_broadcast(lane, status);
-    if (status != BELL_OK)
-        return (enum bell_status)status;
-    first = bell_port_broadcast(lane, first);
+    enum bell_status met = bell_port_broadcast(lane, &status);
+    if (met == BELL_OK && status == BELL_OK)
+        met = bell_port_broadcast(lane, &first);
+    if (met != BELL_OK || status != BELL_OK)
+        return met != BELL_OK ? met : (enum bell_status)status;
+    bell_port_work(lane, BELL_WORK_POST);
     request->fm_ce_se = lane->id.group_rank + 1u == size ? BELL_WQE_CE_ALWAYS : 0;
-    status = bell_sq_build(lane, sq, first + (uint64_t)blocks * lane->id.group_rank, request);
-    bell_port_group_sync(lane); /* every lane's WQE stores before the leader's fence and doorbell */
+    enum bell_status built = bell_sq_build(lane, sq, first + (uint64_t)blocks * lane->id.group_rank, request);
+    met = bell_port_group_sync(lane); /* every lane's WQE stores before the leader's fence and doorbell */
+    if (built != BELL_OK || met != BELL_OK)
+        return built != BELL_OK ? built : met;
     *end = first + (uint64_t)blocks * size;
-    if (status == BELL_OK && bell_port_is_leader(lane))
+    if (bell_port_is_leader(lane))
         status = bell_sq_post(lane, sq, stack, first, *end);
-    return (enum bell_status)bell_port_broadcast(lane, status);
+    met = bell_port_broadcast(lane, &status);
+    return met != BELL_OK ? met : (enum bell_status)status;
 }
 
 #endif

@@ -52,9 +52,10 @@ enum bell_status bell_stack_validate(const struct bell_stack *s, struct bell_err
         return bell_fail(err, BELL_INVALID, "depth: %u is not a power of two", s->depth);
     if (!is_power_of_two(s->ring_depth))
         return bell_fail(err, BELL_INVALID, "ring_depth: %u is not a power of two", s->ring_depth);
-    uint32_t batch = s->submit == BELL_SUBMIT_PROXY ? s->batch : s->wqes_per_doorbell;
+    uint32_t batch = s->submit == BELL_SUBMIT_PROXY ? s->batch * (s->transport == BELL_TRANSPORT_DC ? 2 : 1)
+                                                    : s->wqes_per_doorbell;
     if (batch > s->depth)
-        return bell_fail(err, BELL_INVALID, "%s: %u WQEs behind one doorbell do not fit a queue of depth %u",
+        return bell_fail(err, BELL_INVALID, "%s: %u blocks behind one doorbell do not fit a queue of depth %u",
                          s->submit == BELL_SUBMIT_PROXY ? "batch" : "wqes_per_doorbell", batch, s->depth);
     if (s->submit == BELL_SUBMIT_PROXY && s->sharing != BELL_SHARING_OWNER)
         return bell_fail(err, BELL_INVALID, "sharing: a proxy worker owns its send queue, expected owner");

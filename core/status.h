@@ -19,7 +19,8 @@ BELL_EXTERN_C_BEGIN
     X(TIMEOUT, "wait reached its bound")                                                                               \
     X(OVERFLOW, "queue depth exceeded without polling")                                                                \
     X(CQE_ERROR, "completion with error")                                                                              \
-    X(CORRUPT, "data differs from what was sent")
+    X(CORRUPT, "data differs from what was sent")                                                                      \
+    X(STOPPED, "ended because another lane failed")
 
 enum bell_status {
 #define BELL_STATUS_ENUM(name, text) BELL_##name,

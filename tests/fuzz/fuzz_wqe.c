@@ -81,20 +81,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-#ifndef BELL_LIBFUZZER
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        uint8_t data[BELL_WQE_BYTES_MAX];
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
-            perror(argv[i]);
-            return 1;
-        }
-        size_t size = fread(data, 1, sizeof data, f);
-        fclose(f);
-        (void)LLVMFuzzerTestOneInput(data, size);
-    }
-    return 0;
-}
-#endif

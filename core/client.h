@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a lane of the program does: put, quiet, await, over whichever path its stack takes.
+ *
+ * Put number p (from 0) carries tag p + 1 in its last 8 bytes and, before them, bytes that follow from the tag, so that
+ * every byte that lands can be verified.  It goes to slot p % slots of the lane's part of the peer's memory.  With
+ * separate signalling the tag is also put into the lane's flag, after the payload. */
+#ifndef BELL_CORE_CLIENT_H
+#define BELL_CORE_CLIENT_H
+
+#include "core/program.h"
+#include "core/proxy.h"
+
+/* The lane's part of a rank's memory: slots of stride bytes, payload at the end of each, then one flag. */
+struct bell_box {
+    uint8_t *slot;
+    uint64_t *flag;
+    uint32_t slots; /* power of two */
+    uint32_t stride;
+};
+
+struct bell_client {
+    const struct bell_stack *stack;
+    const struct bell_program *program;
+    struct bell_sq *sq;     /* submit gpu */
+    struct bell_ring *ring; /* submit proxy */
+    const struct bell_region *source, *target; /* own memory that puts leave from; the peer's that they go to */
+    struct bell_box outbox; /* in source */
+    struct bell_box away;   /* in target */
+    struct bell_box inbox;  /* own memory that the partner writes to */
+    struct bell_wqe_request *request; /* wqes_per_doorbell of them */
+    uint64_t *issue_ps, *total_ps;    /* iterations of each, or NULL */
+    uint64_t puts;          /* posted so far */
+    uint64_t end;           /* of what was posted last: SQ index or ring index */
+    struct bell_completion completion; /* of a put that failed */
+};
+
+BELL_PURE uint8_t *bell_box_payload(const struct bell_box *box, uint64_t put, uint32_t bytes)
+{
+    return box->slot + (size_t)(put & (box->slots - 1)) * box->stride + (box->stride - bytes);
+}
+
+BELL_PURE uint8_t bell_payload_byte(uint64_t tag, uint32_t at)
+{
+    return (uint8_t)(tag * 31 + at);
+}
+
+BELL_PURE void bell_payload_fill(uint8_t *payload, uint32_t bytes, uint64_t tag)
+{
+    for (uint32_t i = 0; i + 8 < bytes; i++)
+        payload[i] = bell_payload_byte(tag, i);
+    memcpy(payload + bytes - 8, &tag, sizeof tag);
+}
+
+/* Everything but the tag, which a waiting lane has already seen. */
+BELL_PURE bool bell_payload_matches(const uint8_t *payload, uint32_t bytes, uint64_t tag)
+{
+    for (uint32_t i = 0; i + 8 < bytes; i++)
+        if (payload[i] != bell_payload_byte(tag, i))
+            return false;
+    return true;
+}
+
+/* Puts numbered `put` and up, one behind one doorbell. */
+BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_client *c, uint32_t count)
+{
+    enum bell_sharing sharing = (enum bell_sharing)c->stack->sharing;
+    if (sharing == BELL_SHARING_COOPERATIVE)
+        return bell_sq_put_group(lane, c->sq, c->stack, c->request, &c->end, &c->completion);
+    if (sharing == BELL_SHARING_LOCKED)
+        return bell_sq_put_locked(lane, c->sq, c->stack, c->request, count, &c->end, &c->completion);
+    return bell_sq_put(lane, c->sq, c->stack, c->request, count, &c->end, &c->completion);
+}
+
+/* One write of `bytes` at `from` in the source to `to` in the target. */
+BELL_STEP void bell_client_request(struct bell_client *c, uint32_t i, const uint8_t *from, const uint8_t *to,
+                                   uint32_t bytes)
+{
+    struct bell_wqe_request *r = c->request + i;
+    memset(r, 0, sizeof *r);
+    r->opcode = BELL_WQE_WRITE;
+    r->raddr = (uint64_t)(uintptr_t)to;
+    r->rkey = c->program->fault == BELL_FAULT_BAD_KEY ? c->target->key + 1 : c->target->key;
+    r->laddr = (uint64_t)(uintptr_t)from;
+    r->lkey = c->source->key;
+    r->inline_data = c->stack->payload == BELL_PAYLOAD_INLINE ? from : NULL;
+    r->bytes = bytes;
+}
+
+/* The same through the proxy ring; a payload of 8 bytes travels in the descriptor. */
+BELL_STEP enum bell_status bell_client_enqueue(struct bell_lane *lane, struct bell_client *c, const uint8_t *from,
+                                               const uint8_t *to, uint32_t bytes)
+{
+    struct bell_put put;
+    put.is_inline = bytes == 8 && c->stack->payload == BELL_PAYLOAD_INLINE;
+    put.value = 0;
+    if (put.is_inline)
+        memcpy(&put.value, from, sizeof put.value);
+    put.from = (uint64_t)(uintptr_t)from - c->source->address;
+    put.to = (uint64_t)(uintptr_t)to - c->target->address;
+    put.bytes = bytes;
+    uint64_t index = 0;
+    enum bell_status s = bell_ring_enqueue(lane, c->ring, c->stack, &put, &index);
+    c->end = index + 1;
+    return s;
+}
+
+BELL_STEP enum bell_status bell_client_put_proxy(struct bell_lane *lane, struct bell_client *c)
+{
+    uint32_t bytes = c->program->bytes;
+    const uint8_t *from = bell_box_payload(&c->outbox, c->puts, bytes);
+    enum bell_status s = bell_client_enqueue(lane, c, from, bell_box_payload(&c->away, c->puts, bytes), bytes);
+    if (s == BELL_OK && c->stack->signal == BELL_SIGNAL_SEPARATE && c->program->pattern == BELL_PATTERN_ROUND_TRIP)
+        s = bell_client_enqueue(lane, c, from + bytes - 8, (const uint8_t *)c->away.flag, 8);
+    c->puts++;
+    return s;
+}
+
+/* The puts of one operation. */
+BELL_STEP enum bell_status bell_client_put(struct bell_lane *lane, struct bell_client *c)
+{
+    uint32_t bytes = c->program->bytes, left = c->program->puts;
+    enum bell_status s = BELL_OK;
+    if (c->stack->submit == BELL_SUBMIT_PROXY) {
+        for (; s == BELL_OK && left; left--)
+            s = bell_client_put_proxy(lane, c);
+        return s;
+    }
+    bool flagged = c->stack->signal == BELL_SIGNAL_SEPARATE && c->program->pattern == BELL_PATTERN_ROUND_TRIP;
+    while (s == BELL_OK && left) {
+        uint32_t n = left < c->stack->wqes_per_doorbell ? left : c->stack->wqes_per_doorbell;
+        for (uint32_t i = 0; i < n; i++, c->puts++)
+            bell_client_request(c, i, bell_box_payload(&c->outbox, c->puts, bytes),
+                                bell_box_payload(&c->away, c->puts, bytes), bytes);
+        s = bell_client_post(lane, c, n);
+        left -= n;
+    }
+    if (s == BELL_OK && flagged) {
+        bell_client_request(c, 0, bell_box_payload(&c->outbox, c->puts - 1, bytes) + bytes - 8,
+                            (const uint8_t *)c->away.flag, 8);
+        s = bell_client_post(lane, c, 1);
+    }
+    return s;
+}
+
+/* Until everything the lane posted has completed. */
+BELL_STEP enum bell_status bell_client_quiet(struct bell_lane *lane, struct bell_client *c)
+{
+    if (c->stack->submit == BELL_SUBMIT_PROXY)
+        return bell_ring_quiet(lane, c->ring, c->end);
+    return bell_sq_quiet(lane, c->sq, (enum bell_sharing)c->stack->sharing, c->end, &c->completion);
+}
+
+/* Wait for the partner's put number `put`, and verify the operation's payloads, of which it is the last. */
+BELL_STEP enum bell_status bell_client_await(struct bell_lane *lane, struct bell_client *c, uint64_t put)
+{
+    uint32_t bytes = c->program->bytes;
+    uint8_t *end = bell_box_payload(&c->inbox, put, bytes) + bytes - 8;
+    uint64_t *word = c->stack->signal == BELL_SIGNAL_SEPARATE ? c->inbox.flag : (uint64_t *)(void *)end;
+    struct bell_word_wait w = { word, put + 1, BELL_MEMORY_GPU };
+    enum bell_status s = bell_port_wait(lane, word, bell_word_reached, &w, "the partner's put");
+    if (s != BELL_OK)
+        return s;
+    bell_note(lane, BELL_EVENT_FLAG, 0, put + 1, 0, 0, BELL_SCOPE_NONE);
+    for (uint64_t p = put + 1 - c->program->puts; p <= put; p++)
+        if (!bell_payload_matches(bell_box_payload(&c->inbox, p, bytes), bytes, p + 1))
+            return BELL_CORRUPT;
+    return BELL_OK;
+}
+
+BELL_STEP void bell_client_fill(struct bell_client *c)
+{
+    for (uint32_t i = 0; i < c->program->puts; i++)
+        bell_payload_fill(bell_box_payload(&c->outbox, c->puts + i, c->program->bytes), c->program->bytes,
+                          c->puts + i + 1);
+}
+
+/* One operation of the side that asks; its samples go to slot `sample` when that is not negative. */
+BELL_STEP enum bell_status bell_client_ask(struct bell_lane *lane, struct bell_client *c, uint64_t op, int64_t sample)
+{
+    bool round_trip = c->program->pattern == BELL_PATTERN_ROUND_TRIP;
+    bell_client_fill(c);
+    uint64_t begin_ps = bell_port_now(lane);
+    lane->id.step_start_ps = lane->id.op_start_ps = begin_ps;
+    enum bell_status s = bell_client_put(lane, c);
+    uint64_t issued_ps = bell_port_now(lane);
+    if (s == BELL_OK)
+        s = round_trip ? bell_client_await(lane, c, c->puts - 1) : bell_client_quiet(lane, c);
+    uint64_t end_ps = bell_port_now(lane);
+    if (s != BELL_OK)
+        return s;
+    bell_note(lane, BELL_EVENT_OP, 0, op, 1, c->program->bytes * c->program->puts, BELL_SCOPE_NONE);
+    if (sample >= 0 && c->issue_ps) {
+        c->issue_ps[sample] = issued_ps - begin_ps;
+        c->total_ps[sample] = end_ps - begin_ps;
+    }
+    return round_trip ? bell_client_quiet(lane, c) : BELL_OK;
+}
+
+/* One operation of the side that answers. */
+BELL_STEP enum bell_status bell_client_answer(struct bell_lane *lane, struct bell_client *c)
+{
+    bell_client_fill(c);
+    lane->id.step_start_ps = bell_port_now(lane);
+    enum bell_status s = bell_client_await(lane, c, c->puts + c->program->puts - 1);
+    if (s == BELL_OK)
+        s = bell_client_put(lane, c);
+    return s == BELL_OK ? bell_client_quiet(lane, c) : s;
+}
+
+/* All operations of a lane.  Rank 0 asks; rank 1 answers, or has nothing to do. */
+BELL_STEP enum bell_status bell_client_run(struct bell_lane *lane, struct bell_client *c)
+{
+    enum bell_status s = BELL_OK;
+    uint64_t ops = bell_program_ops(c->program);
+    if (lane->id.rank == 1 && c->program->pattern == BELL_PATTERN_ONE_OP)
+        return BELL_OK;
+    for (uint64_t op = 0; s == BELL_OK && op < ops; op++)
+        s = lane->id.rank == 0 ? bell_client_ask(lane, c, op, (int64_t)op - (int64_t)c->program->warmup)
+                               : bell_client_answer(lane, c);
+    return s;
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The executor table: what can run a program, and how it is asked to. */
+#ifndef BELL_CORE_EXEC_H
+#define BELL_CORE_EXEC_H
+
+#include "core/program.h"
+
+BELL_EXTERN_C_BEGIN
+
+struct bell_platform; /* models/platform.h; only the simulator looks inside */
+
+/* What to run.  Everything is the caller's and outlives the call. */
+struct bell_run {
+    const struct bell_program *program;
+    const struct bell_stack *stack;
+    const struct bell_platform *platform; /* NULL for executors in real time */
+    const struct bell_sink *sink;         /* NULL: a timed run, nothing is traced */
+    uint64_t bound_ps;                    /* of each wait, in the executor's clock */
+};
+
+/* issue_ps and total_ps are the caller's, lanes * iterations each, filled lane by lane for rank 0. */
+struct bell_result {
+    uint64_t *issue_ps; /* time in the put calls of an operation */
+    uint64_t *total_ps; /* until completion, or until the answer */
+    uint64_t span_ps; /* of the whole run, in the executor's clock */
+    uint64_t events;  /* sent to the sink */
+};
+
+struct bell_executor {
+    const char *name;
+    const char *summary;
+    const char *clock_domain; /* "virtual" or "monotonic" */
+    /* BELL_OK, or BELL_UNSUPPORTED and why it cannot run here. */
+    enum bell_status (*probe)(struct bell_error *err);
+    /* Valid program and stack in, result out; on failure *err names lane, wait and indices. */
+    enum bell_status (*run)(const struct bell_run *run, struct bell_result *result, struct bell_error *err);
+};
+
+extern const struct bell_executor bell_null_executor; /* hw/null: the floor; queues without a NIC's work */
+extern const struct bell_executor bell_soft_executor; /* hw/soft: CPU threads and a software NIC */
+extern const struct bell_executor bell_sim_executor;  /* sim: SimGrid */
+
+BELL_EXTERN_C_END
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is run, as data: an experiment.  Two ranks; each lane of rank 0 has a partner in rank 1. */
+#ifndef BELL_CORE_PROGRAM_H
+#define BELL_CORE_PROGRAM_H
+
+#include "core/stack.h"
+
+BELL_EXTERN_C_BEGIN
+
+/* ONE_OP: a lane posts and waits for its completion.  ROUND_TRIP: it posts, and waits until its partner, which waited for
+ * the payload, has posted back. */
+enum bell_pattern { BELL_PATTERN_ONE_OP, BELL_PATTERN_ROUND_TRIP };
+
+/* SILENT: the NIC never answers.  BAD_KEY: puts carry a remote key that opens nothing. */
+enum bell_fault { BELL_FAULT_NONE, BELL_FAULT_SILENT, BELL_FAULT_BAD_KEY };
+
+struct bell_program {
+    char name[24];
+    int32_t pattern; /* enum bell_pattern */
+    int32_t fault;   /* enum bell_fault */
+    uint32_t bytes;  /* of a put */
+    uint32_t puts;   /* of an operation, before it waits */
+    uint32_t lanes;  /* of a rank */
+    uint32_t queues; /* of a rank; lanes / queues share each */
+    uint32_t iterations;
+    uint32_t warmup; /* operations before them that are not counted */
+    uint64_t seed;
+    uint64_t first_index; /* where the index of a new queue starts, to test the wrap at 2^16 */
+};
+
+extern const struct bell_field bell_program_fields[];
+
+/* BELL_INVALID with a message when the program cannot run, or not on this stack. */
+enum bell_status bell_program_validate(const struct bell_program *program, const struct bell_stack *stack,
+                                       struct bell_error *err) BELL_MUST_USE;
+
+/* Operations of a lane, warm-up included. */
+BELL_PURE uint64_t bell_program_ops(const struct bell_program *p)
+{
+    return (uint64_t)p->warmup + p->iterations;
+}
+
+BELL_EXTERN_C_END
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LINE_BYTES 64u
+#define KEY_BASE 0x1000u
+#define QPN_BASE 0x40u
+
+static uint32_t power_of_two_from(uint32_t v)
+{
+    uint32_t p = 1;
+    while (p < v)
+        p *= 2;
+    return p;
+}
+
+static uint32_t log2_of(uint32_t v)
+{
+    uint32_t n = 0;
+    while ((1u << n) < v)
+        n++;
+    return n;
+}
+
+/* With no arena it only counts. */
+static void *take(struct bell_world *w, size_t count, size_t each)
+{
+    size_t bytes = (count * each + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    uint8_t *at = w->arena ? w->arena + w->used : NULL;
+    w->used += bytes;
+    return at;
+}
+
+static uint32_t box_slots(const struct bell_program *p)
+{
+    return power_of_two_from(2 * p->puts);
+}
+
+static uint32_t box_stride(const struct bell_program *p)
+{
+    return (p->bytes + 15) / 16 * 16;
+}
+
+static size_t box_bytes(const struct bell_program *p)
+{
+    return (size_t)box_slots(p) * box_stride(p) + LINE_BYTES;
+}
+
+static struct bell_box box_of(const struct bell_world *w, const struct bell_region *region, uint32_t lane)
+{
+    uint8_t *base = (uint8_t *)(uintptr_t)region->address + box_bytes(w->program) * lane;
+    struct bell_box box = { base, NULL, box_slots(w->program), box_stride(w->program) };
+    box.flag = (uint64_t *)(void *)(base + (size_t)box.slots * box.stride);
+    return box;
+}
+
+static void fill_cq(struct bell_sq *sq)
+{
+    for (uint32_t i = 0; i < sq->cq_depth; i++) {
+        if (sq->cq_depth == 1)
+            bell_cqe_fill_collapsed(sq->cqe);
+        else
+            bell_cqe_fill_ring(sq->cqe + i);
+    }
+}
+
+/* A queue that starts at first_index looks as if everything before had completed. */
+static void start_sq(struct bell_sq *sq, uint64_t first)
+{
+    fill_cq(sq);
+    sq->words->reserved = sq->words->ready = sq->words->completed = first;
+    *sq->dbrec = bell_dbrec_value(first);
+    *sq->doorbell = bell_wqe_doorbell(sq->qpn, first);
+    if (sq->cq_depth == 1)
+        sq->cqe->wqe_counter_be = bell_be16((uint16_t)(first - 1));
+}
+
+static void build_sq(struct bell_world *w, struct bell_sq *sq, uint32_t rank, uint32_t queue)
+{
+    const struct bell_stack *s = w->stack;
+    struct bell_sq q;
+    memset(&q, 0, sizeof q);
+    q.depth = s->depth;
+    /* At least two entries, because one entry means a collapsed CQ. */
+    q.cq_depth = s->cq == BELL_CQ_COLLAPSED ? 1 : s->depth < 2 ? 2 : s->depth;
+    q.cq_shift = log2_of(q.cq_depth);
+    q.qpn = QPN_BASE + rank * w->queues + queue;
+    q.queue = (uint16_t)queue;
+    q.memory = (enum bell_memory)s->queue_memory;
+    q.is_dc = s->transport == BELL_TRANSPORT_DC;
+    q.av.full = q.is_dc;
+    q.av.dc_key = KEY_BASE;
+    q.av.dqp_dct = QPN_BASE;
+    q.wqe = take(w, q.depth, BELL_WQE_BLOCK_BYTES);
+    q.span = take(w, q.depth, sizeof *q.span);
+    q.cqe = take(w, q.cq_depth, sizeof *q.cqe);
+    q.dbrec = take(w, 1, LINE_BYTES);
+    q.doorbell = take(w, 1, LINE_BYTES);
+    q.words = take(w, 1, sizeof *q.words);
+    q.key = q.cqe;
+    if (!w->arena)
+        return;
+    *sq = q;
+    start_sq(sq, w->program->first_index);
+}
+
+static void build_nicq(const struct bell_world *w, uint32_t rank, uint32_t queue)
+{
+    struct bell_nicq *n = w->rank[rank].nicq + queue;
+    n->sq = w->rank[rank].sq + queue;
+    n->local = &w->rank[rank].source;
+    n->remote = &w->rank[1 - rank].target;
+    n->start = (enum bell_nic_start)w->stack->nic_start;
+    n->producer = n->fetched = w->program->first_index;
+    n->is_silent = w->program->fault == BELL_FAULT_SILENT;
+}
+
+static void build_ring(struct bell_world *w, struct bell_ring *ring, uint32_t queue)
+{
+    const struct bell_stack *s = w->stack;
+    struct bell_ring r;
+    memset(&r, 0, sizeof r);
+    r.depth = s->ring_depth;
+    r.shift = log2_of(r.depth);
+    r.done_memory = (enum bell_memory)s->completion_memory;
+    r.ring = (uint16_t)queue;
+    r.entry = take(w, r.depth, sizeof *r.entry);
+    r.head = take(w, 1, LINE_BYTES);
+    r.progress = take(w, 1, LINE_BYTES);
+    r.done = take(w, 1, LINE_BYTES);
+    r.key = r.entry;
+    if (w->arena)
+        *ring = r;
+}
+
+static void build_worker(struct bell_world *w, struct bell_rank *r, uint32_t rank, uint32_t queue)
+{
+    struct bell_wqe_request *request = take(w, w->stack->batch, sizeof *request);
+    uint64_t *value = take(w, w->stack->batch, sizeof *value), *upto = take(w, w->stack->depth, sizeof *upto);
+    if (!w->arena)
+        return;
+    bool flagged = w->stack->signal == BELL_SIGNAL_SEPARATE && w->program->pattern == BELL_PATTERN_ROUND_TRIP;
+    struct bell_worker *k = r->worker + queue;
+    k->ring = r->ring + queue;
+    k->sq = r->sq + queue;
+    k->sq->key = k->ring->key; /* the worker waits for either at once */
+    k->stack = w->stack;
+    k->source = &r->source;
+    k->target = &w->rank[1 - rank].target;
+    k->request = request;
+    k->value = value;
+    k->upto = upto;
+    k->posted_end = w->program->first_index;
+    if (bell_world_is_active(w, rank))
+        k->expected = bell_program_ops(w->program) * w->program->puts * (flagged ? 2 : 1);
+}
+
+static void build_client(struct bell_world *w, uint32_t rank, uint32_t lane)
+{
+    struct bell_wqe_request *request = take(w, w->stack->wqes_per_doorbell, sizeof *request);
+    if (!w->arena)
+        return;
+    struct bell_rank *r = w->rank + rank, *peer = w->rank + (1 - rank);
+    uint32_t queue = lane / (w->lanes / w->queues);
+    struct bell_client *c = r->client + lane;
+    c->stack = w->stack;
+    c->program = w->program;
+    c->sq = r->sq + queue;
+    c->ring = w->workers ? r->ring + queue : NULL;
+    c->source = &r->source;
+    c->target = &peer->target;
+    c->outbox = box_of(w, &r->source, lane);
+    c->away = box_of(w, &peer->target, lane);
+    c->inbox = box_of(w, &r->target, lane);
+    c->request = request;
+}
+
+static struct bell_region build_region(struct bell_world *w, uint32_t key)
+{
+    struct bell_region r;
+    r.size_bytes = box_bytes(w->program) * w->lanes;
+    r.address = (uint64_t)(uintptr_t)take(w, r.size_bytes, 1);
+    r.key = KEY_BASE + key;
+    return r;
+}
+
+static void lay_out(struct bell_world *w)
+{
+    for (uint32_t i = 0; i < BELL_RANKS; i++) {
+        struct bell_rank *r = w->rank + i;
+        r->source = build_region(w, 2 * i);
+        r->target = build_region(w, 2 * i + 1);
+        r->client = take(w, w->lanes, sizeof *r->client);
+        r->sq = take(w, w->queues, sizeof *r->sq);
+        r->nicq = take(w, w->queues, sizeof *r->nicq);
+        r->ring = take(w, w->workers, sizeof *r->ring);
+        r->worker = take(w, w->workers, sizeof *r->worker);
+    }
+    for (uint32_t i = 0; i < BELL_RANKS; i++) {
+        struct bell_rank *r = w->rank + i;
+        for (uint32_t q = 0; q < w->queues; q++) {
+            build_sq(w, w->arena ? r->sq + q : NULL, i, q);
+            if (w->arena)
+                build_nicq(w, i, q);
+            if (w->workers) {
+                build_ring(w, w->arena ? r->ring + q : NULL, q);
+                build_worker(w, r, i, q);
+            }
+        }
+        for (uint32_t lane = 0; lane < w->lanes; lane++)
+            build_client(w, i, lane);
+    }
+}
+
+static void start(struct bell_world *w, const struct bell_program *program, const struct bell_stack *stack)
+{
+    memset(w, 0, sizeof *w);
+    w->program = program;
+    w->stack = stack;
+    w->lanes = program->lanes;
+    w->queues = program->queues;
+    w->workers = stack->submit == BELL_SUBMIT_PROXY ? program->queues : 0;
+}
+
+size_t bell_world_size(const struct bell_program *program, const struct bell_stack *stack)
+{
+    struct bell_world w;
+    start(&w, program, stack);
+    lay_out(&w);
+    return w.used;
+}
+
+enum bell_status bell_world_build(struct bell_world *w, const struct bell_program *program,
+                                  const struct bell_stack *stack, void *arena, size_t size)
+{
+    if (size < bell_world_size(program, stack))
+        return BELL_NO_MEMORY;
+    start(w, program, stack);
+    w->arena = arena;
+    w->size = size;
+    memset(arena, 0, size);
+    lay_out(w);
+    return BELL_OK;
+}
+
+static enum bell_status verify_lane(const struct bell_world *w, uint32_t rank, uint32_t lane, struct bell_error *err)
+{
+    const struct bell_client *c = w->rank[rank].client + lane;
+    uint32_t bytes = w->program->bytes;
+    uint64_t puts = bell_program_ops(w->program) * w->program->puts;
+    for (uint64_t back = 0; back < c->away.slots && back < puts; back++) {
+        uint64_t put = puts - 1 - back, tag;
+        const uint8_t *payload = bell_box_payload(&c->away, put, bytes);
+        memcpy(&tag, payload + bytes - 8, sizeof tag);
+        if (tag != put + 1 || !bell_payload_matches(payload, bytes, tag))
+            return bell_fail(err, BELL_CORRUPT, "put %" PRIu64 " of lane %u on rank %u is not what arrived at its peer",
+                             put, lane, rank);
+    }
+    return BELL_OK;
+}
+
+enum bell_status bell_world_verify(const struct bell_world *w, struct bell_error *err)
+{
+    for (uint32_t rank = 0; rank < BELL_RANKS; rank++)
+        for (uint32_t lane = 0; bell_world_is_active(w, rank) && lane < w->lanes; lane++) {
+            enum bell_status s = verify_lane(w, rank, lane, err);
+            if (s != BELL_OK)
+                return s;
+        }
+    return BELL_OK;
+}
+
+void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *who, enum bell_status status,
+                        struct bell_error *err)
+{
+    bool is_worker = who->lane >= w->lanes;
+    const struct bell_rank *r = w->rank + who->rank;
+    uint32_t queue = is_worker ? who->lane - w->lanes : who->lane / (w->lanes / w->queues);
+    const struct bell_completion *c = is_worker ? &r->worker[queue].completion : &r->client[who->lane].completion;
+    const struct bell_sq *sq = r->sq + queue;
+    const char *name = is_worker ? "worker" : "lane";
+    uint32_t number = is_worker ? queue : who->lane;
+    const struct bell_sq_words *words = sq->words;
+    if (status == BELL_CQE_ERROR)
+        (void)bell_fail(err, status, "rank %u %s %u: CQE with syndrome 0x%02x (%s) for the WQE at index %" PRIu64
+                                     " of queue %u", who->rank, name, number, c->syndrome,
+                        bell_syndrome_text(c->syndrome), c->index, queue);
+    else if (status == BELL_TIMEOUT)
+        (void)bell_fail(err, status, "rank %u %s %u waited to its bound for %s; queue %u: SQ reserved %" PRIu64
+                                     ", doorbell record %u, completed %" PRIu64 ", CQ index %" PRIu64,
+                        who->rank, name, number, who->waited_for ? who->waited_for : "something", queue,
+                        words->reserved, bell_dbrec_index(*sq->dbrec), words->completed, words->cq_index);
+    else if (status == BELL_OVERFLOW)
+        (void)bell_fail(err, status, "rank %u %s %u: depth %u of queue %u exceeded without polling: SQ reserved %" PRIu64
+                                     ", completed %" PRIu64, who->rank, name, number,
+                        w->workers && !is_worker ? w->stack->ring_depth : sq->depth, queue, words->reserved,
+                        words->completed);
+    else
+        (void)bell_fail(err, status, "rank %u %s %u: %s", who->rank, name, number, bell_status_text(status));
+}

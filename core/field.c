@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACT_MAX 9007199254740992.0 /* 2^53: above it a double skips integers */
+#define EXACT_END 9007199254740992.0 /* 2^53: from here on a double may stand for its neighbour */
 
 static char *at(const struct bell_field *f, const void *object)
 {
@@ -41,6 +41,9 @@ const struct bell_field *bell_field_find(const struct bell_field *table, const c
 
 enum bell_status bell_field_set_number(const struct bell_field *f, void *object, double value, struct bell_error *err)
 {
+    if (f->type != BELL_FIELD_U32 && f->type != BELL_FIELD_U64 && f->type != BELL_FIELD_REAL)
+        return bell_fail(err, BELL_INVALID, "%s: %.17g is a number, expected %s", f->key, value,
+                         f->type == BELL_FIELD_BOOL ? "true or false" : "text");
     if (!(value >= f->min && value <= f->max))
         return bell_fail(err, BELL_INVALID, "%s: %.17g is out of range, expected %.17g to %.17g %s", f->key, value, f->min,
                          f->max, f->unit);
@@ -48,10 +51,7 @@ enum bell_status bell_field_set_number(const struct bell_field *f, void *object,
         *(double *)(void *)at(f, object) = value;
         return BELL_OK;
     }
-    if (f->type != BELL_FIELD_U32 && f->type != BELL_FIELD_U64)
-        return bell_fail(err, BELL_INVALID, "%s: %.17g is a number, expected %s", f->key, value,
-                         f->type == BELL_FIELD_BOOL ? "true or false" : "text");
-    if (value > EXACT_MAX || value < 0 || value > floor(value))
+    if (value >= EXACT_END || value < 0 || value > floor(value))
         return bell_fail(err, BELL_INVALID, "%s: %.17g is not a whole number of %s", f->key, value, f->unit);
     if (f->type == BELL_FIELD_U32)
         *(uint32_t *)(void *)at(f, object) = (uint32_t)value;
@@ -127,6 +127,8 @@ void bell_field_text(const struct bell_field *f, const void *object, char *out, 
         (void)snprintf(out, size, "%s", f->names[*(const int32_t *)(const void *)at(f, object)]);
     } else if (f->type == BELL_FIELD_BOOL) {
         (void)snprintf(out, size, "%s", bell_field_number(f, object) > 0 ? "true" : "false");
+    } else if (f->type == BELL_FIELD_U32 || f->type == BELL_FIELD_U64) {
+        (void)snprintf(out, size, "%.0f", bell_field_number(f, object));
     } else {
         double v = bell_field_number(f, object);
         for (int digits = 6; digits <= 17; digits++) {

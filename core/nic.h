@@ -58,7 +58,7 @@ BELL_STEP enum bell_status bell_nic_fetch(struct bell_lane *lane, struct bell_ni
     bell_port_read_bytes(lane, work->wqe.bytes, bell_sq_block(q->sq, work->index), BELL_WQE_BLOCK_BYTES);
     enum bell_status s = bell_wqe_decode_ctrl(work->wqe.bytes, &work->view);
     uint32_t blocks = s == BELL_OK ? work->view.blocks : 1;
-    if (s == BELL_OK && (blocks > BELL_WQE_BLOCKS_MAX || work->index + blocks > q->producer))
+    if (s == BELL_OK && blocks > q->producer - work->index)
         s = BELL_INVALID;
     if (s != BELL_OK)
         blocks = 1;
@@ -133,7 +133,7 @@ BELL_STEP void bell_nic_execute(struct bell_lane *lane, struct bell_nicq *q, str
 
 BELL_STEP bool bell_nic_wants_cqe(const struct bell_nic_work *work)
 {
-    return work->syndrome || (work->view.fm_ce_se & BELL_WQE_CE_MASK) == BELL_WQE_CE_ALWAYS;
+    return work->syndrome || (work->view.fm_ce_se & BELL_WQE_CE_MASK) >= BELL_WQE_CE_ALWAYS;
 }
 
 /* Write the CQE if the WQE asked for one or failed.  Ring CQ: owner bit by lap, overrun is the consumer's promise

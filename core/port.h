@@ -9,7 +9,7 @@
  *   load_acquire    pairs with store_release, or with a fence followed by a store.
  *   store           relaxed; for words that one lane writes.
  *   store_release   everything the lane did before is seen by whoever acquires the value; wakes the word's address.
- *   cas             acquire and release on success; true when the swap happened.
+ *   cas             acquire and release on success; true when the swap happened; wakes the word's address.
  *   fetch_add       relaxed; returns the old value.
  * To the NIC:
  *   store_wqe       plain 16 B stores of one 64 B block (or less); ordered by nothing.

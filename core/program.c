@@ -23,7 +23,7 @@ const struct bell_field bell_program_fields[] = {
     COUNT("queues", queues, 1, 4096, 1, "", "Send queues (or proxy rings) of a rank; lanes share them evenly."),
     COUNT("iterations", iterations, 1, 10000000, 100, "", "Operations of a lane that are counted."),
     COUNT("warmup", warmup, 0, 1000000, 0, "", "Operations before them that are not."),
-    WIDE("seed", seed, 9007199254740992.0, "Of everything random."),
+    WIDE("seed", seed, 9007199254740991.0, "Of everything random."),
     WIDE("first_index", first_index, 4294967296.0, "Index at which a new send queue starts."),
     { NULL, BELL_FIELD_BOOL, 0, "", 0, 0, 0, false, NULL, NULL },
 };

@@ -95,11 +95,15 @@ BELL_STEP enum bell_status bell_ring_claim(struct bell_lane *lane, struct bell_r
 }
 
 /* Hand one put to the worker.  *index is its place in the ring: bell_ring_quiet(*index + 1) waits for its completion.
- * A pointer payload is released at system scope, because the NIC reads it after the worker saw the entry. */
+ * A pointer payload is released at system scope, because the NIC reads it after the worker saw the entry.
+ * BELL_INVALID, and nothing claimed: the put does not fit a descriptor. */
 BELL_STEP enum bell_status bell_ring_enqueue(struct bell_lane *lane, struct bell_ring *ring,
                                              const struct bell_stack *stack, const struct bell_put *put,
                                              uint64_t *index)
 {
+    if (put->bytes > BELL_ENTRY_BYTES_MAX || put->to > BELL_ENTRY_OFFSET_MAX
+        || (put->is_inline && put->bytes > sizeof put->value))
+        return BELL_INVALID;
     bell_port_work(lane, BELL_WORK_POST);
     enum bell_status s = bell_ring_claim(lane, ring, stack, index);
     if (s != BELL_OK)
@@ -206,14 +210,19 @@ BELL_STEP bool bell_worker_has_news(struct bell_lane *lane, void *context)
            || bell_sq_peek(lane, w->sq, true, &position, &first, &tail);
 }
 
-/* Serve the ring until `expected` descriptors have completed.  Room in the send queue is kept by completing before
- * posting; bell_sq_put never has to poll for it. */
+/* Complete, or else post.  Room in the send queue is kept by completing before posting; bell_sq_put never has to poll
+ * for it.  BELL_EMPTY: neither a CQE nor, with room for it, a descriptor. */
+BELL_STEP enum bell_status bell_worker_turn(struct bell_lane *lane, struct bell_worker *w)
+{
+    enum bell_status s = bell_worker_complete(lane, w);
+    return s == BELL_EMPTY && bell_worker_has_room(lane, w) ? bell_worker_post(lane, w) : s;
+}
+
+/* Serve the ring until `expected` descriptors have completed. */
 BELL_STEP enum bell_status bell_worker_run(struct bell_lane *lane, struct bell_worker *w)
 {
     while (w->completed < w->expected) {
-        enum bell_status s = bell_worker_complete(lane, w);
-        if (s == BELL_EMPTY && bell_worker_has_room(lane, w))
-            s = bell_worker_post(lane, w);
+        enum bell_status s = bell_worker_turn(lane, w);
         if (s == BELL_EMPTY)
             s = bell_port_wait(lane, w->ring->key, bell_worker_has_news, w, "a proxy descriptor or a CQE");
         if (bell_is_failure(s))

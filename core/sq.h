@@ -56,6 +56,12 @@ BELL_STEP uint8_t *bell_sq_block(const struct bell_sq *sq, uint64_t index)
     return sq->wqe + (size_t)(index & (sq->depth - 1)) * BELL_WQE_BLOCK_BYTES;
 }
 
+/* Has a free-running number come to `target`?  Right across its wrap too. */
+BELL_PURE bool bell_has_reached(uint64_t value, uint64_t target)
+{
+    return (int64_t)(value - target) >= 0;
+}
+
 /* Claim `blocks` consecutive blocks.  On BELL_OK *first is the free-running index.  BELL_FULL changes nothing: poll,
  * then retry.  OWNER and LOCKED: one lane at a time; otherwise any lane, lock-free. */
 BELL_STEP enum bell_status bell_sq_reserve(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
@@ -68,7 +74,8 @@ BELL_STEP enum bell_status bell_sq_reserve(struct bell_lane *lane, struct bell_s
         uint64_t done = sharing == BELL_SHARING_OWNER
                             ? bell_port_load(lane, sq->memory, &sq->words->completed)
                             : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
-        if (at + blocks - done > sq->depth)
+        /* When completed is past `at`, which is older, other lanes have moved reserved on: the CAS fails, no FULL. */
+        if (!bell_has_reached(done + sq->depth, at + blocks))
             return BELL_FULL;
         if (alone)
             bell_port_store(lane, sq->memory, &sq->words->reserved, at + blocks);
@@ -80,20 +87,24 @@ BELL_STEP enum bell_status bell_sq_reserve(struct bell_lane *lane, struct bell_s
     }
 }
 
-/* Write the WQE that `request` describes (its index, qpn and transport are filled in here) into the slots it reserved.
- * BELL_INVALID: the request cannot be built; the slots must then be given a NOP.  Any lane, its own slots. */
-BELL_STEP enum bell_status bell_sq_build(struct bell_lane *lane, struct bell_sq *sq, uint64_t index,
-                                         struct bell_wqe_request *request)
+/* Fill in what a request takes from its queue.  BELL_INVALID: the request has no wire form. */
+BELL_STEP enum bell_status bell_sq_address(const struct bell_sq *sq, struct bell_wqe_request *request)
+{
+    request->qpn = sq->qpn;
+    request->is_dc = sq->is_dc;
+    if (sq->is_dc)
+        request->av = sq->av;
+    return bell_wqe_check(request);
+}
+
+/* Write the WQE of a request that bell_sq_address accepted into the slots it reserved.  Any lane, its own slots.
+ * Returns its blocks. */
+BELL_STEP uint32_t bell_sq_write(struct bell_lane *lane, struct bell_sq *sq, uint64_t index,
+                                 struct bell_wqe_request *request)
 {
     struct bell_wqe wqe;
     request->index = index;
-    request->qpn = sq->qpn;
-    request->is_dc = sq->is_dc;
-    request->av = sq->av;
-    enum bell_status s = bell_wqe_build(&wqe, request);
-    if (s != BELL_OK)
-        return s;
-    uint32_t ds = bell_wqe_ds(request), blocks = bell_wqe_blocks(ds);
+    uint32_t ds = bell_wqe_fill(&wqe, request), blocks = bell_wqe_blocks(ds);
     for (uint32_t b = 0; b < blocks; b++) {
         uint32_t left = ds * 16 - b * BELL_WQE_BLOCK_BYTES;
         bell_port_store_wqe(lane, sq->memory, bell_sq_block(sq, index + b), wqe.bytes + b * BELL_WQE_BLOCK_BYTES,
@@ -101,7 +112,17 @@ BELL_STEP enum bell_status bell_sq_build(struct bell_lane *lane, struct bell_sq 
     }
     bell_port_store(lane, sq->memory, &sq->span[index & (sq->depth - 1)], blocks);
     bell_note(lane, BELL_EVENT_BUILD, sq->queue, index, blocks, request->bytes, BELL_SCOPE_NONE);
-    return BELL_OK;
+    return blocks;
+}
+
+/* Both at once.  BELL_INVALID: the request cannot be built; the slots must then be given a NOP. */
+BELL_STEP enum bell_status bell_sq_build(struct bell_lane *lane, struct bell_sq *sq, uint64_t index,
+                                         struct bell_wqe_request *request)
+{
+    enum bell_status s = bell_sq_address(sq, request);
+    if (s == BELL_OK)
+        (void)bell_sq_write(lane, sq, index, request);
+    return s;
 }
 
 struct bell_word_wait {
@@ -119,7 +140,7 @@ BELL_STEP bool bell_word_is_equal(struct bell_lane *lane, void *context)
 BELL_STEP bool bell_word_reached(struct bell_lane *lane, void *context)
 {
     struct bell_word_wait *w = (struct bell_word_wait *)context;
-    return bell_port_load_acquire(lane, w->memory, w->word) >= w->value;
+    return bell_has_reached(bell_port_load_acquire(lane, w->memory, w->word), w->value);
 }
 
 BELL_STEP void bell_sq_fence(struct bell_lane *lane, struct bell_sq *sq, uint64_t index, enum bell_scope scope)
@@ -175,7 +196,7 @@ BELL_STEP void bell_sq_retire(struct bell_lane *lane, struct bell_sq *sq, bool a
     }
     for (;;) {
         uint64_t done = bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
-        if (done >= to || bell_port_cas(lane, sq->memory, &sq->words->completed, done, to))
+        if (bell_has_reached(done, to) || bell_port_cas(lane, sq->memory, &sq->words->completed, done, to))
             return;
     }
 }
@@ -199,40 +220,43 @@ BELL_STEP bool bell_sq_peek(struct bell_lane *lane, struct bell_sq *sq, bool alo
 }
 
 /* Consume one CQE and retire its WQE and every earlier one.  BELL_EMPTY: none there (or another lane took it).
- * BELL_CQE_ERROR: *out says which WQE and why.  OWNER and LOCKED: one lane at a time. */
+ * BELL_CQE_ERROR: *out says which WQE and why; the CQE stays.  BELL_CORRUPT: a CQE for no WQE under way.  OWNER: one
+ * lane at a time; otherwise any lane, lock-free. */
 BELL_STEP enum bell_status bell_sq_poll(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
                                         struct bell_completion *out)
 {
-    bool alone = sharing == BELL_SHARING_OWNER;
+    bool alone = sharing == BELL_SHARING_OWNER, is_ring = sq->cq_depth > 1, is_known = true;
     uint64_t position, first = 0;
     uint32_t tail;
     if (!bell_sq_peek(lane, sq, alone, &position, &first, &tail))
         return BELL_EMPTY;
+    if (is_ring) {
+        uint64_t done = alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
+                              : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        first = bell_cqe_tail_counter(tail);
+        is_known = bell_cqe_extend(bell_cqe_tail_counter(tail), done, sq->depth, &first);
+    }
     uint32_t opcode = bell_cqe_tail_opcode(tail);
     if (opcode == BELL_CQE_REQ_ERR || opcode == BELL_CQE_RESP_ERR) {
-        const struct bell_cqe *cqe = sq->cqe + (sq->cq_depth == 1 ? 0 : position & (sq->cq_depth - 1));
-        out->index = bell_cqe_tail_counter(tail);
+        const struct bell_cqe *cqe = sq->cqe + (is_ring ? position & (sq->cq_depth - 1) : 0);
+        out->index = first;
         out->syndrome = cqe->syndrome;
         out->vendor = cqe->vendor_err_synd;
         return BELL_CQE_ERROR;
     }
-    if (sq->cq_depth > 1) {
-        uint64_t done = alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
-                              : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
-        /* Another lane may have consumed this CQE and retired past it: then there is nothing for us here. */
-        if (!bell_cqe_extend(bell_cqe_tail_counter(tail), done, sq->depth, &first))
-            first = done;
-        if (alone)
-            bell_port_store(lane, sq->memory, &sq->words->cq_index, position + 1);
-        else if (!bell_port_cas(lane, sq->memory, &sq->words->cq_index, position, position + 1))
-            return BELL_EMPTY;
-    }
+    if (is_ring && alone)
+        bell_port_store(lane, sq->memory, &sq->words->cq_index, position + 1);
+    else if (is_ring && !bell_port_cas(lane, sq->memory, &sq->words->cq_index, position, position + 1))
+        return BELL_EMPTY;
+    if (!is_known)
+        return BELL_CORRUPT;
     bell_port_work(lane, BELL_WORK_COMPLETE);
-    uint64_t span = bell_port_load(lane, sq->memory, &sq->span[first & (sq->depth - 1)]);
-    bell_sq_retire(lane, sq, alone, first + span);
+    /* Another lane may have retired past this WQE and its slot be in use again, but then not beyond `completed`. */
+    uint64_t to = first + bell_port_load(lane, sq->memory, &sq->span[first & (sq->depth - 1)]);
+    bell_sq_retire(lane, sq, alone, to);
     out->index = first;
     out->syndrome = out->vendor = 0;
-    bell_note(lane, BELL_EVENT_POLL, sq->queue, first + span, 0, 0, BELL_SCOPE_NONE);
+    bell_note(lane, BELL_EVENT_POLL, sq->queue, to, 0, 0, BELL_SCOPE_NONE);
     return BELL_OK;
 }
 
@@ -247,7 +271,8 @@ BELL_STEP bool bell_sq_has_news(struct bell_lane *lane, void *context)
     struct bell_sq_wait *w = (struct bell_sq_wait *)context;
     uint64_t position, first = 0;
     uint32_t tail;
-    if (!w->alone && bell_port_load_acquire(lane, w->sq->memory, &w->sq->words->completed) >= w->until)
+    if (!w->alone
+        && bell_has_reached(bell_port_load_acquire(lane, w->sq->memory, &w->sq->words->completed), w->until))
         return true;
     return bell_sq_peek(lane, w->sq, w->alone, &position, &first, &tail);
 }
@@ -261,7 +286,7 @@ BELL_STEP enum bell_status bell_sq_quiet(struct bell_lane *lane, struct bell_sq 
     for (;;) {
         uint64_t done = w.alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
                                 : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
-        if (done >= until)
+        if (bell_has_reached(done, until))
             return BELL_OK;
         enum bell_status s = bell_port_wait(lane, sq->key, bell_sq_has_news, &w, "a CQE");
         if (s == BELL_OK)
@@ -292,7 +317,8 @@ BELL_STEP enum bell_status bell_sq_reserve_or_poll(struct bell_lane *lane, struc
 }
 
 /* Post `count` requests behind one doorbell, the last one signaled.  *end becomes the index after the last block:
- * bell_sq_quiet(end) waits for all of them.  The requests' keys, addresses and opcode are the caller's. */
+ * bell_sq_quiet(end) waits for all of them.  The requests' keys, addresses and opcode are the caller's.  BELL_INVALID:
+ * one of them cannot be built; nothing was reserved. */
 BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
                                        struct bell_wqe_request *requests, uint32_t count, uint64_t *end,
                                        struct bell_completion *out)
@@ -300,23 +326,20 @@ BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *s
     uint64_t first = 0;
     uint32_t blocks = 0;
     for (uint32_t i = 0; i < count; i++) {
-        requests[i].is_dc = sq->is_dc;
-        requests[i].av = sq->av;
         requests[i].fm_ce_se = i + 1 == count ? BELL_WQE_CE_ALWAYS : 0;
+        if (bell_sq_address(sq, &requests[i]) != BELL_OK)
+            return BELL_INVALID;
         blocks += bell_wqe_blocks(bell_wqe_ds(&requests[i]));
     }
     enum bell_status s = bell_sq_reserve_or_poll(lane, sq, stack, blocks, &first, out);
-    if (s == BELL_OK)
-        bell_port_work(lane, BELL_WORK_POST);
+    if (s != BELL_OK)
+        return s;
+    bell_port_work(lane, BELL_WORK_POST);
     uint64_t at = first;
-    for (uint32_t i = 0; s == BELL_OK && i < count; i++) {
-        s = bell_sq_build(lane, sq, at, &requests[i]);
-        at += bell_wqe_blocks(bell_wqe_ds(&requests[i]));
-    }
-    if (s == BELL_OK)
-        s = bell_sq_post(lane, sq, stack, first, at);
+    for (uint32_t i = 0; i < count; i++)
+        at += bell_sq_write(lane, sq, at, &requests[i]);
     *end = at;
-    return s;
+    return bell_sq_post(lane, sq, stack, first, at);
 }
 
 BELL_STEP bool bell_lock_is_free(struct bell_lane *lane, void *context)
@@ -341,14 +364,16 @@ BELL_STEP enum bell_status bell_sq_put_locked(struct bell_lane *lane, struct bel
 }
 
 /* A group posts one request a lane: the leader reserves for all, every lane builds its own WQE, the leader posts once.
- * All lanes of the group call it together; requests must have equal size.  Waits for groups ahead. */
+ * All lanes of the group call it together; requests must have equal size and a wire form (a lane that leaves with
+ * BELL_INVALID lets the others wait to their bound).  Waits for groups ahead. */
 BELL_STEP enum bell_status bell_sq_put_group(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
                                              struct bell_wqe_request *request, uint64_t *end,
                                              struct bell_completion *out)
 {
     uint32_t size = lane->id.group_size;
-    request->is_dc = sq->is_dc;
-    request->av = sq->av;
+    request->fm_ce_se = lane->id.group_rank + 1u == size ? BELL_WQE_CE_ALWAYS : 0;
+    if (bell_sq_address(sq, request) != BELL_OK)
+        return BELL_INVALID;
     uint32_t blocks = bell_wqe_blocks(bell_wqe_ds(request));
     uint64_t first = 0, status = BELL_OK;
     if (bell_port_is_leader(lane))
@@ -359,11 +384,10 @@ BELL_STEP enum bell_status bell_sq_put_group(struct bell_lane *lane, struct bell
     if (met != BELL_OK || status != BELL_OK)
         return met != BELL_OK ? met : (enum bell_status)status;
     bell_port_work(lane, BELL_WORK_POST);
-    request->fm_ce_se = lane->id.group_rank + 1u == size ? BELL_WQE_CE_ALWAYS : 0;
-    enum bell_status built = bell_sq_build(lane, sq, first + (uint64_t)blocks * lane->id.group_rank, request);
+    (void)bell_sq_write(lane, sq, first + (uint64_t)blocks * lane->id.group_rank, request);
     met = bell_port_group_sync(lane); /* every lane's WQE stores before the leader's fence and doorbell */
-    if (built != BELL_OK || met != BELL_OK)
-        return built != BELL_OK ? built : met;
+    if (met != BELL_OK)
+        return met;
     *end = first + (uint64_t)blocks * size;
     if (bell_port_is_leader(lane))
         status = bell_sq_post(lane, sq, stack, first, *end);

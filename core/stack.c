@@ -8,11 +8,12 @@ static const char *const payload_names[] = { "inline", "pointer", NULL };
 static const char *const sharing_names[] = { "owner", "ordered", "cooperative", "locked", NULL };
 static const char *const transport_names[] = { "rc", "dc", NULL };
 static const char *const memory_names[] = { "gpu", "host", NULL };
+static const char *const counter_names[] = { "gpu", "host", "by-protocol", NULL };
 static const char *const cq_names[] = { "ring", "collapsed", NULL };
 static const char *const flow_names[] = { "poll", "none", NULL };
 static const char *const start_names[] = { "doorbell", "dbrec", NULL };
 static const char *const protocol_names[] = { "baseline", "tuned", NULL };
-static const char *const signal_names[] = { "fused", "separate", NULL };
+static const char *const signal_names[] = { "fused", "separate", "by-protocol", NULL };
 
 #define CHOICE(key, member, first, names, required, help)                                                              \
     { key, BELL_FIELD_ENUM, offsetof(struct bell_stack, member), "", 0, 0, first, required, names, help }
@@ -20,7 +21,8 @@ static const char *const signal_names[] = { "fused", "separate", NULL };
     { key, BELL_FIELD_U32, offsetof(struct bell_stack, member), "", low, high, first, false, NULL, help }
 
 const struct bell_field bell_stack_fields[] = {
-    CHOICE("submit", submit, 0, submit_names, true, "Who posts to the NIC: a GPU thread, or a CPU proxy on its behalf."),
+    CHOICE("submit", submit, 0, submit_names, true,
+           "Who posts to the NIC: a GPU thread, or a CPU proxy on its behalf."),
     CHOICE("ordering", ordering, 1, ordering_names, false, "What keeps WQE and doorbell record ahead of the doorbell."),
     CHOICE("payload", payload, 0, payload_names, false, "Payload inside the WQE (up to 220 B), or read by the NIC."),
     CHOICE("sharing", sharing, 0, sharing_names, false, "How lanes share a send queue."),
@@ -32,14 +34,24 @@ const struct bell_field bell_stack_fields[] = {
     COUNT("depth", depth, 1, 32768, 1024, "Depth of a send queue in 64 B basic blocks, a power of two."),
     COUNT("wqes_per_doorbell", wqes_per_doorbell, 1, 256, 1, "WQEs that one doorbell covers."),
     CHOICE("protocol", protocol, 0, protocol_names, false, "How the proxy ring is filled."),
-    CHOICE("completion_memory", completion_memory, 1, memory_names, false, "Where the proxy's completion counter lives."),
-    CHOICE("signal", signal, 0, signal_names, false, "A notified put is one descriptor, or payload and flag apart."),
+    CHOICE("completion_memory", completion_memory, 2, counter_names, false,
+           "Where the proxy's completion counter lives."),
+    CHOICE("signal", signal, 2, signal_names, false, "A notified put is one descriptor, or payload and flag apart."),
     { "blueflame", BELL_FIELD_BOOL, offsetof(struct bell_stack, blueflame), "", 0, 1, 0, false, NULL,
       "A lone one-block WQE is copied into the BlueFlame register instead of being fetched." },
     COUNT("ring_depth", ring_depth, 1, 65536, 512, "Depth of a proxy ring in 16 B entries, a power of two."),
     COUNT("batch", batch, 1, 256, 1, "Requests a worker chains behind one doorbell."),
     { NULL, BELL_FIELD_BOOL, 0, "", 0, 0, 0, false, NULL, NULL },
 };
+
+void bell_stack_resolve(struct bell_stack *s)
+{
+    bool is_baseline = s->submit == BELL_SUBMIT_PROXY && s->protocol == BELL_PROTOCOL_BASELINE;
+    if (s->completion_memory == BELL_MEMORY_BY_PROTOCOL)
+        s->completion_memory = is_baseline ? BELL_MEMORY_HOST : BELL_MEMORY_GPU;
+    if (s->signal == BELL_SIGNAL_BY_PROTOCOL)
+        s->signal = is_baseline ? BELL_SIGNAL_SEPARATE : BELL_SIGNAL_FUSED;
+}
 
 static bool is_power_of_two(uint32_t v)
 {

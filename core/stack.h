@@ -10,13 +10,13 @@
 BELL_EXTERN_C_BEGIN
 
 enum bell_submit { BELL_SUBMIT_GPU, BELL_SUBMIT_PROXY };
-enum bell_memory { BELL_MEMORY_GPU, BELL_MEMORY_HOST };
+enum bell_memory { BELL_MEMORY_GPU, BELL_MEMORY_HOST, BELL_MEMORY_BY_PROTOCOL };
 enum bell_payload { BELL_PAYLOAD_INLINE, BELL_PAYLOAD_POINTER };
 enum bell_transport { BELL_TRANSPORT_RC, BELL_TRANSPORT_DC };
 enum bell_cq_kind { BELL_CQ_RING, BELL_CQ_COLLAPSED };
 enum bell_flow { BELL_FLOW_POLL, BELL_FLOW_NONE }; /* NONE: the caller promises the depth; exceeding it is an error */
 enum bell_protocol { BELL_PROTOCOL_BASELINE, BELL_PROTOCOL_TUNED };
-enum bell_signal { BELL_SIGNAL_FUSED, BELL_SIGNAL_SEPARATE };
+enum bell_signal { BELL_SIGNAL_FUSED, BELL_SIGNAL_SEPARATE, BELL_SIGNAL_BY_PROTOCOL };
 enum bell_nic_start { BELL_NIC_START_DOORBELL, BELL_NIC_START_DBREC };
 
 /* Who may use a queue at once.  OWNER: one lane.  ORDERED: lanes reserve alone and post in reservation order.
@@ -45,7 +45,8 @@ struct bell_ordering_steps {
 
 BELL_PURE struct bell_ordering_steps bell_ordering_steps(enum bell_ordering ordering)
 {
-    struct bell_ordering_steps s = { BELL_SCOPE_NONE, BELL_SCOPE_NONE, BELL_SCOPE_NONE, BELL_SCOPE_NONE, BELL_SCOPE_NONE };
+    struct bell_ordering_steps s = { BELL_SCOPE_NONE, BELL_SCOPE_NONE, BELL_SCOPE_NONE, BELL_SCOPE_NONE,
+                                     BELL_SCOPE_NONE };
     switch (ordering) {
     case BELL_ORDERING_NONE:
     case BELL_ORDERINGS:
@@ -96,6 +97,11 @@ struct bell_stack {
 };
 
 extern const struct bell_field bell_stack_fields[];
+
+/* Choices left to the protocol become what that protocol does: the baseline counts completions in host memory and
+ * notifies with a second descriptor, the tuned one counts in GPU memory and notifies with the payload.  Call it before
+ * bell_stack_validate. */
+void bell_stack_resolve(struct bell_stack *stack);
 
 /* BELL_INVALID with a message when two choices contradict each other. */
 enum bell_status bell_stack_validate(const struct bell_stack *stack, struct bell_error *err) BELL_MUST_USE;

@@ -99,9 +99,9 @@ static void build_sq(struct bell_world *w, struct bell_sq *sq, uint32_t rank, ui
     q.dbrec = take(w, 1, LINE_BYTES);
     q.doorbell = take(w, 1, LINE_BYTES);
     q.words = take(w, 1, sizeof *q.words);
-    q.key = q.cqe;
     if (!w->arena)
         return;
+    q.key = &q.words->completed; /* written by whoever polls first; the NIC wakes it with each CQE */
     *sq = q;
     start_sq(sq, w->program->first_index);
 }
@@ -275,13 +275,15 @@ enum bell_status bell_world_verify(const struct bell_world *w, struct bell_error
 void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *who, enum bell_status status,
                         struct bell_error *err)
 {
-    bool is_worker = who->lane >= w->lanes;
+    bool is_lane = who->lane < w->lanes, is_worker = !is_lane && who->lane < w->lanes + w->workers;
     const struct bell_rank *r = w->rank + who->rank;
-    uint32_t queue = is_worker ? who->lane - w->lanes : who->lane / (w->lanes / w->queues);
-    const struct bell_completion *c = is_worker ? &r->worker[queue].completion : &r->client[who->lane].completion;
+    uint32_t queue = is_lane ? who->lane / (w->lanes / w->queues) : who->lane - w->lanes - (is_worker ? 0 : w->workers);
+    static const struct bell_completion none;
+    const struct bell_completion *c = is_lane ? &r->client[who->lane].completion
+                                      : is_worker ? &r->worker[queue].completion : &none;
     const struct bell_sq *sq = r->sq + queue;
-    const char *name = is_worker ? "worker" : "lane";
-    uint32_t number = is_worker ? queue : who->lane;
+    const char *name = is_lane ? "lane" : is_worker ? "worker" : "NIC queue";
+    uint32_t number = is_lane ? who->lane : queue;
     const struct bell_sq_words *words = sq->words;
     if (status == BELL_CQE_ERROR)
         (void)bell_fail(err, status, "rank %u %s %u: CQE with syndrome 0x%02x (%s) for the WQE at index %" PRIu64

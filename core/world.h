@@ -40,7 +40,7 @@ enum bell_status bell_world_build(struct bell_world *world, const struct bell_pr
 /* After a run that went well, with all threads gone: did every put land as sent?  BELL_CORRUPT names lane and put. */
 enum bell_status bell_world_verify(const struct bell_world *world, struct bell_error *err) BELL_MUST_USE;
 
-/* One line about the queues of a lane or worker whose run ended in `status`, for people. */
+/* One line about the queue of a lane, worker or NIC queue whose run ended in `status`, for people. */
 void bell_world_explain(const struct bell_world *world, const struct bell_lane_id *who, enum bell_status status,
                         struct bell_error *err);
 

@@ -277,15 +277,13 @@ BELL_PURE uint8_t *bell_wqe_put_atomic(uint8_t *at, const struct bell_wqe_reques
 }
 
 /* Fill whole blocks of *wqe: every byte of bell_wqe_ds(r) * 16 is written and the rest of the last block is zero.
- * Reads r->bytes bytes of r->inline_data.  BELL_INVALID, and *wqe untouched, when the request has no wire form. */
-BELL_PURE enum bell_status bell_wqe_build(struct bell_wqe *wqe, const struct bell_wqe_request *r)
+ * Reads r->bytes bytes of r->inline_data.  The request has passed bell_wqe_check.  Returns bell_wqe_ds(r). */
+BELL_PURE uint32_t bell_wqe_fill(struct bell_wqe *wqe, const struct bell_wqe_request *r)
 {
-    enum bell_status s = bell_wqe_check(r);
-    if (s != BELL_OK)
-        return s;
     uint32_t ds = bell_wqe_ds(r);
     uint8_t *at = wqe->bytes;
-    memset(at, 0, bell_wqe_blocks(ds) * BELL_WQE_BLOCK_BYTES);
+    for (uint32_t b = 0; b < bell_wqe_blocks(ds); b++)
+        memset(at + b * BELL_WQE_BLOCK_BYTES, 0, BELL_WQE_BLOCK_BYTES);
     bell_store_be32(at, r->opmod << 24 | (uint32_t)(r->index & 0xffff) << 8 | r->opcode);
     bell_store_be32(at + 4, r->qpn << 8 | ds);
     at[11] = (uint8_t)r->fm_ce_se;
@@ -302,16 +300,28 @@ BELL_PURE enum bell_status bell_wqe_build(struct bell_wqe *wqe, const struct bel
     if (bell_wqe_is_atomic(r->opcode))
         at = bell_wqe_put_atomic(at, r);
     if (r->opcode == BELL_WQE_NOP || r->bytes == 0)
-        return BELL_OK;
+        return ds;
     if (r->inline_data) {
         bell_store_be32(at, BELL_WQE_INLINE_BIT | r->bytes);
-        memcpy(at + 4, r->inline_data, r->bytes);
+        if (r->bytes == 8) /* the common flag or counter, without a call */
+            memcpy(at + 4, r->inline_data, 8);
+        else
+            memcpy(at + 4, r->inline_data, r->bytes);
     } else {
         bell_store_be32(at, r->bytes);
         bell_store_be32(at + 4, r->lkey);
         bell_store_be64(at + 8, r->laddr);
     }
-    return BELL_OK;
+    return ds;
+}
+
+/* Check and fill.  BELL_INVALID, and *wqe untouched, when the request has no wire form. */
+BELL_PURE enum bell_status bell_wqe_build(struct bell_wqe *wqe, const struct bell_wqe_request *r)
+{
+    enum bell_status s = bell_wqe_check(r);
+    if (s == BELL_OK)
+        (void)bell_wqe_fill(wqe, r);
+    return s;
 }
 
 /* The doorbell as its 8 bytes lie in memory, GPU library convention: opcode, opmod and ds zero, the index is the

@@ -3,7 +3,8 @@
  *
  * A fence becomes release semantics of the lane's next stores to the NIC, which is what it promises and, unlike
  * a thread fence, what a thread sanitizer sees.  While tracing, a publishing store first draws its event's sequence
- * number, so that the numbers are a valid order of what happened. */
+ * number, so that the numbers are a valid order of what happened.  A store that publishes nothing and a look at a CQE
+ * forget a number that no note has used: it was drawn for an earlier store, such as a lock's. */
 #ifndef BELL_HW_SOFT_PORT_IMPL_H
 #define BELL_HW_SOFT_PORT_IMPL_H
 
@@ -15,13 +16,15 @@
 struct bell_soft {
     uint64_t seq __attribute__((aligned(64))); /* last number drawn */
     uint64_t bound_ps;                         /* of a wait */
-    uint32_t stop;                             /* 1: some lane failed, everybody leaves */
+    void (*idle)(void *context);               /* what a lone thread does while it waits; NULL: others do it */
+    void *idle_context;
+    uint32_t stop; /* 1: some lane failed, everybody leaves */
     bool is_traced;
 };
 
 /* A group of lanes that act together. */
 struct bell_soft_group {
-    uint64_t value;
+    uint64_t value __attribute__((aligned(64)));
     uint32_t arrived, turn;
 };
 
@@ -31,9 +34,9 @@ struct bell_lane {
     struct bell_soft_group *group; /* NULL: alone */
     struct bell_event *event;      /* traced so far; owned by the lane until it ends */
     size_t events, capacity;
-    uint64_t early_seq; /* drawn before the last publishing store, 0: none */
-    bool is_fenced;       /* the next store to the NIC is a release */
-    bool is_out_of_memory; /* an event was lost */
+    uint64_t early_seq;            /* drawn before the store that the next note tells of; 0: none */
+    bool is_fenced;                /* the next stores to the NIC are releases */
+    bool is_out_of_memory;         /* an event was lost */
 };
 
 /* Append to the lane's events (hw/soft/record.c). */
@@ -79,8 +82,8 @@ BELL_STEP uint64_t bell_port_load_acquire(struct bell_lane *lane, enum bell_memo
 
 BELL_STEP void bell_port_store(struct bell_lane *lane, enum bell_memory memory, uint64_t *word, uint64_t value)
 {
-    (void)lane;
     (void)memory;
+    lane->early_seq = 0;
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
@@ -141,8 +144,8 @@ BELL_STEP void bell_port_store_doorbell(struct bell_lane *lane, uint64_t *doorbe
 
 BELL_STEP uint32_t bell_port_load_cqe_tail(struct bell_lane *lane, enum bell_memory memory, const struct bell_cqe *cqe)
 {
-    (void)lane;
     (void)memory;
+    lane->early_seq = 0;
     return __atomic_load_n((const uint32_t *)(const void *)&cqe->wqe_counter_be, __ATOMIC_ACQUIRE);
 }
 
@@ -222,6 +225,8 @@ BELL_STEP enum bell_status bell_port_wait(struct bell_lane *lane, const void *ke
     uint64_t end_ps = 0;
     (void)key;
     for (uint32_t turn = 0; !done(lane, context); turn++) {
+        if (lane->soft->idle)
+            lane->soft->idle(lane->soft->idle_context);
         if (turn % 64 != 63)
             continue;
         lane->id.waited_for = what;

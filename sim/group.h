@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BELL_SIM_GROUP_H
+#define BELL_SIM_GROUP_H
+
+#include "core/port.h"
+
+struct bell_sim_group {
+    uint64_t value;
+    uint32_t arrived, turn;
+};
+
+#endif

@@ -110,16 +110,16 @@ template <int WHAT> __global__ void single(args a)
             uint64_t p;
             asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(p) : "l"(a.host_word) : "memory");
             v += p;
-            asm volatile("fence.acq_rel.sys; st.relaxed.sys.global.v2.b64 [%0], {%1,%2};" ::"l"(a.host_word + 2), "l"(v),
-                         "l"(v) : "memory");
+            asm volatile("fence.acq_rel.sys; st.relaxed.sys.global.v2.b64 [%0], {%1,%2};" ::"l"(a.host_word + 2),
+                         "l"(v), "l"(v) : "memory");
         }
         if (WHAT == 7) { // the same, relaxed progress read
             asm volatile("atom.add.relaxed.gpu.global.u64 %0, [%1], 1;" : "=l"(v) : "l"(a.word) : "memory");
             uint64_t p;
             asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(p) : "l"(a.host_word) : "memory");
             v += p;
-            asm volatile("fence.acq_rel.sys; st.relaxed.sys.global.v2.b64 [%0], {%1,%2};" ::"l"(a.host_word + 2), "l"(v),
-                         "l"(v) : "memory");
+            asm volatile("fence.acq_rel.sys; st.relaxed.sys.global.v2.b64 [%0], {%1,%2};" ::"l"(a.host_word + 2),
+                         "l"(v), "l"(v) : "memory");
         }
         long long t1 = tick() + (v == 0x123456789abcdefull); // the load is waited for
         a.out[i] = t1 - t0;
@@ -162,26 +162,20 @@ static void row(const char *name, const char *mem)
     printf("{\"primitive\": \"%s\", \"memory\": \"%s\", \"p50_cycles\": %.0f, \"p99_cycles\": %.0f, \"p50_ns\": %.1f, "
            "\"sm_clock_mhz\": %.0f, \"samples\": %zu}\n", name, mem, p50, p99, p50 * 1e3 / mhz, mhz, v.size());
 }
-template <int K, int S, int D, int F2, int DB> static void run_post(args a, const char *mem)
+static void samples_back(const long long *gpu)
 {
-    char name[128];
-    snprintf(name, sizeof name, "%d x 16 B, %s%s%s%s", S, kind_name[K], D ? ", dbrec" : "", F2 ? ", same fence" : "",
-             DB ? ", doorbell" : "");
-    post<K, S, D, F2, DB><<<1, 1>>>(a);
-    row(name, mem);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy(out, gpu, (size_t)n * sizeof *gpu, cudaMemcpyDeviceToHost));
 }
-template <int K> static void run_kind(args a, const char *mem)
+// Answers each new value of *in in *echo until told to stop.
+static void answer(const std::atomic<bool> &stop, volatile uint64_t *in, volatile uint64_t *echo)
 {
-    run_post<K, 0, 0, 0, 0>(a, mem);
-    run_post<K, 0, 1, 1, 0>(a, mem);
-    run_post<K, 1, 0, 0, 0>(a, mem);
-    run_post<K, 2, 0, 0, 0>(a, mem);
-    run_post<K, 3, 0, 0, 0>(a, mem);
-    run_post<K, 4, 0, 0, 0>(a, mem);
-    run_post<K, 6, 0, 0, 0>(a, mem);
-    run_post<K, 8, 0, 0, 0>(a, mem);
-    run_post<K, 3, 1, 0, 1>(a, mem);
-    run_post<K, 3, 1, 1, 1>(a, mem);
+    uint64_t last = 0;
+    while (!stop.load(std::memory_order_relaxed)) {
+        uint64_t v = *in;
+        if (v != last)
+            *echo = last = v;
+    }
 }
 
 int main()
@@ -206,11 +200,13 @@ int main()
     args a = { gq, hw + 2048, word, (uint64_t *)hw, out, n, (uint64_t *)(hw + 1024) };
     long long *gout; // samples kept in GPU memory so that they cross no bus while measuring
     CHECK(cudaMalloc(&gout, (size_t)n * sizeof *gout));
-    long long *host_out = out;
-    (void)host_out;
     a.out = gout;
-    struct copy { static void back(long long *h, long long *g, int k) { CHECK(cudaMemcpy(h, g, (size_t)k * 8, cudaMemcpyDeviceToHost)); } };
-#define ROW(launch, name, mem) do { launch; CHECK(cudaDeviceSynchronize()); copy::back(out, gout, n); row(name, mem); } while (0)
+#define ROW(launch, name, mem) \
+    do { \
+        launch; \
+        samples_back(gout); \
+        row(name, mem); \
+    } while (0)
 #define POSTS(K, m) do { \
     ROW((post<K,0,0,0,0><<<1,1>>>(a)), (snprintf(b, sizeof b, "%s after 0 x 16 B", kind_name[K]), b), m); \
     ROW((post<K,0,1,1,0><<<1,1>>>(a)), (snprintf(b, sizeof b, "%s, 4 B, %s", kind_name[K], kind_name[K]), b), m); \
@@ -221,7 +217,8 @@ int main()
     ROW((post<K,6,0,0,0><<<1,1>>>(a)), (snprintf(b, sizeof b, "%s after 6 x 16 B", kind_name[K]), b), m); \
     ROW((post<K,8,0,0,0><<<1,1>>>(a)), (snprintf(b, sizeof b, "%s after 8 x 16 B", kind_name[K]), b), m); \
     ROW((post<K,3,1,0,1><<<1,1>>>(a)), (snprintf(b, sizeof b, "3 x 16 B, %s, dbrec, doorbell", kind_name[K]), b), m); \
-    ROW((post<K,3,1,1,1><<<1,1>>>(a)), (snprintf(b, sizeof b, "3 x 16 B, %s, dbrec, %s, doorbell", kind_name[K], kind_name[K]), b), m); \
+    ROW((post<K,3,1,1,1><<<1,1>>>(a)), (snprintf(b, sizeof b, "3 x 16 B, %s, dbrec, %s, doorbell", kind_name[K], \
+                                                 kind_name[K]), b), m); \
 } while (0)
     char b[160];
     for (int where = 0; where < 2; where++) {
@@ -247,7 +244,7 @@ int main()
     std::atomic<bool> stop(false);
     volatile uint64_t *in = (volatile uint64_t *)hw + 8;
     volatile uint64_t *echo = (volatile uint64_t *)(hw + 1024);
-    std::thread cpu([&] { uint64_t last = 0; while (!stop.load(std::memory_order_relaxed)) { uint64_t v = *in; if (v != last) { last = v; *echo = v; } } });
+    std::thread cpu([&] { answer(stop, in, echo); });
     ROW((ping<<<1,1>>>(a)), "store to host, CPU echoes in host memory, GPU polls host memory", "host");
     stop = true;
     cpu.join();

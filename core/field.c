@@ -45,8 +45,8 @@ enum bell_status bell_field_set_number(const struct bell_field *f, void *object,
         return bell_fail(err, BELL_INVALID, "%s: %.17g is a number, expected %s", f->key, value,
                          f->type == BELL_FIELD_BOOL ? "true or false" : "text");
     if (!(value >= f->min && value <= f->max))
-        return bell_fail(err, BELL_INVALID, "%s: %.17g is out of range, expected %.17g to %.17g %s", f->key, value, f->min,
-                         f->max, f->unit);
+        return bell_fail(err, BELL_INVALID, "%s: %.17g is out of range, expected %.17g to %.17g %s", f->key, value,
+                         f->min, f->max, f->unit);
     if (f->type == BELL_FIELD_REAL) {
         *(double *)(void *)at(f, object) = value;
         return BELL_OK;

@@ -60,7 +60,7 @@ struct bell_note {
     enum bell_scope scope;
 };
 
-enum bell_work { BELL_WORK_POST, BELL_WORK_COMPLETE };
+enum bell_work { BELL_WORK_POST, BELL_WORK_ENQUEUE, BELL_WORK_COMPLETE, BELL_WORKS };
 
 #include "bell_port_impl.h"
 

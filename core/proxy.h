@@ -2,8 +2,8 @@
  * The proxy ring: a GPU lane hands a descriptor to a CPU worker, which posts it and counts its completion.
  *
  * Baseline: a device atomic claims the slot, the worker's progress is read across PCIe each time, and the descriptor is
- * released at system scope.  Tuned: one producer a ring keeps the head itself, reads progress only when its cached value
- * says full, and one 16 B store carries descriptor and validity.
+ * released at system scope.  Tuned: one producer a ring keeps the head itself, reads progress only when its cached
+ * value says full, and one 16 B store carries descriptor and validity.
  *
  * Indices are free-running 64-bit numbers: head >= progress >= done, head - progress <= depth.  A slot is free again
  * when the worker has copied it (progress); done counts the descriptors whose payload has landed. */
@@ -104,7 +104,7 @@ BELL_STEP enum bell_status bell_ring_enqueue(struct bell_lane *lane, struct bell
     if (put->bytes > BELL_ENTRY_BYTES_MAX || put->to > BELL_ENTRY_OFFSET_MAX
         || (put->is_inline && put->bytes > sizeof put->value))
         return BELL_INVALID;
-    bell_port_work(lane, BELL_WORK_POST);
+    bell_port_work(lane, BELL_WORK_ENQUEUE);
     enum bell_status s = bell_ring_claim(lane, ring, stack, index);
     if (s != BELL_OK)
         return s;

@@ -143,12 +143,14 @@ static void build_worker(struct bell_world *w, struct bell_rank *r, uint32_t ran
         return;
     bool flagged = w->stack->signal == BELL_SIGNAL_SEPARATE && w->program->pattern == BELL_PATTERN_ROUND_TRIP;
     struct bell_worker *k = r->worker + queue;
+    r->away = w->rank[1 - rank].target;
+    r->away.key += w->program->fault == BELL_FAULT_BAD_KEY;
     k->ring = r->ring + queue;
     k->sq = r->sq + queue;
     k->sq->key = k->ring->key; /* the worker waits for either at once */
     k->stack = w->stack;
     k->source = &r->source;
-    k->target = &w->rank[1 - rank].target;
+    k->target = &r->away;
     k->request = request;
     k->value = value;
     k->upto = upto;
@@ -295,8 +297,8 @@ void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *w
                         who->rank, name, number, who->waited_for ? who->waited_for : "something", queue,
                         words->reserved, bell_dbrec_index(*sq->dbrec), words->completed, words->cq_index);
     else if (status == BELL_OVERFLOW)
-        (void)bell_fail(err, status, "rank %u %s %u: depth %u of queue %u exceeded without polling: SQ reserved %" PRIu64
-                                     ", completed %" PRIu64, who->rank, name, number,
+        (void)bell_fail(err, status, "rank %u %s %u: depth %u of queue %u exceeded without polling: SQ reserved "
+                                     "%" PRIu64 ", completed %" PRIu64, who->rank, name, number,
                         w->workers && !is_worker ? w->stack->ring_depth : sq->depth, queue, words->reserved,
                         words->completed);
     else

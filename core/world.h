@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Everything two ranks need to run a program on a stack: queues, rings, memory and who uses them.  Built in one block of
- * the caller's memory; executors give it threads or actors. */
+ * Everything two ranks need to run a program on a stack: queues, rings, memory and who uses them.  Built in one block
+ * of the caller's memory; executors give it threads or actors. */
 #ifndef BELL_CORE_WORLD_H
 #define BELL_CORE_WORLD_H
 
@@ -13,6 +13,7 @@ BELL_EXTERN_C_BEGIN
 
 struct bell_rank {
     struct bell_region source, target; /* memory that puts leave from, and arrive in */
+    struct bell_region away;           /* the peer's target as workers know it; the fault BAD_KEY is in its key */
     struct bell_client *client;        /* lanes */
     struct bell_sq *sq;                /* queues */
     struct bell_nicq *nicq;            /* queues */

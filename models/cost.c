@@ -22,16 +22,19 @@ void bell_costs_of(const struct bell_platform *p, struct bell_costs *c)
     c->segment_ps = bell_cost_ps(p->gpu_segment, gpu);
     c->atomic_ps = bell_cost_ps(p->gpu_atomic, gpu);
     c->post_ps[BELL_ACTOR_GPU] = bell_cost_ps(p->gpu_post, gpu);
+    c->enqueue_ps = bell_cost_ps(p->gpu_enqueue, gpu);
     c->post_ps[BELL_ACTOR_CPU] = bell_cost_ps(p->cpu_post, cpu);
     c->complete_ps[BELL_ACTOR_CPU] = bell_cost_ps(p->cpu_complete, cpu);
     c->load_ps[BELL_ACTOR_GPU][BELL_MEMORY_GPU] = bell_cost_ps(p->gpu_load, gpu);
     c->load_ps[BELL_ACTOR_GPU][BELL_MEMORY_HOST] = bell_cost_ps(p->gpu_host_load, gpu);
     c->posted_ps[BELL_ACTOR_GPU][BELL_MEMORY_HOST] = c->load_ps[BELL_ACTOR_GPU][BELL_MEMORY_HOST] / 2;
-    c->posted_ps[BELL_ACTOR_CPU][BELL_MEMORY_GPU] = whole(p->cpu_gpu_write_ps);
     c->nic_read_ps[BELL_MEMORY_GPU] = whole(p->pcie_gpu_read_ps);
     c->nic_read_ps[BELL_MEMORY_HOST] = whole(p->pcie_host_read_ps);
     for (int m = 0; m < 2; m++)
-        c->nic_write_ps[m] = c->nic_read_ps[m] / 2;
+        c->nic_write_ps[m] = c->cqe_ps[m] = c->nic_read_ps[m] / 2;
+    c->cqe_ps[BELL_MEMORY_GPU] += whole(p->nic_cqe_order_ps);
+    /* A CPU reaches GPU memory the way the NIC does. */
+    c->posted_ps[BELL_ACTOR_CPU][BELL_MEMORY_GPU] = c->nic_write_ps[BELL_MEMORY_GPU];
     c->doorbell_ps[BELL_ACTOR_GPU] = c->nic_write_ps[BELL_MEMORY_GPU];
     c->doorbell_ps[BELL_ACTOR_CPU] = c->nic_write_ps[BELL_MEMORY_HOST];
     c->schedule_ps = whole(p->nic_schedule_ps);

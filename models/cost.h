@@ -12,11 +12,11 @@ BELL_EXTERN_C_BEGIN
 struct bell_costs {
     uint64_t fence_ps[BELL_SCOPES]; /* by scope; a release store pays the same on top of its store */
     uint64_t drain_ps, store_ps, segment_ps, atomic_ps;
-    uint64_t post_ps[BELL_ACTORS], complete_ps[BELL_ACTORS];
+    uint64_t post_ps[BELL_ACTORS], enqueue_ps, complete_ps[BELL_ACTORS];
     uint64_t load_ps[BELL_ACTORS][2];   /* by reader and enum bell_memory */
     uint64_t posted_ps[BELL_ACTORS][2]; /* a store becomes visible there, by writer */
     uint64_t doorbell_ps[BELL_ACTORS];  /* a doorbell reaches the NIC, by writer */
-    uint64_t nic_read_ps[2], nic_write_ps[2];
+    uint64_t nic_read_ps[2], nic_write_ps[2], cqe_ps[2];
     uint64_t schedule_ps, transmit_ps, ack_ps, dc_ps, stall_ps;
     double stall_chance, ps_per_byte;
 };

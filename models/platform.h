@@ -21,6 +21,7 @@ struct bell_platform {
     char name[24];
     double gpu_clock_mhz;
     struct bell_cost gpu_post;           /* a put's address arithmetic and call, besides the rest below */
+    struct bell_cost gpu_enqueue;        /* the same for a proxy descriptor */
     struct bell_cost gpu_store;          /* issue one store of up to 16 B */
     struct bell_cost gpu_segment;        /* each 16 B of a WQE past the third, on top of its store */
     struct bell_cost gpu_drain;          /* a fence with WQE stores still on their way, on top of it */
@@ -35,13 +36,13 @@ struct bell_platform {
     int32_t cpu_state;                   /* enum bell_cpu_state */
     struct bell_cost cpu_post;           /* a worker: descriptor seen to doorbell stored */
     struct bell_cost cpu_complete;       /* a worker: CQE seen to counter stored */
-    double cpu_gpu_write_ps;             /* a CPU store becomes visible in GPU memory */
     double cpu_stall_cold_ps, cpu_stall_warm_ps; /* time a worker loses now and then */
     double cpu_stall_percent;            /* of descriptors that meet a stall */
     double pcie_gpu_read_ps;             /* NIC reads GPU memory, round trip */
     double pcie_host_read_ps;            /* NIC reads host memory, round trip */
     double nic_schedule_ps;              /* doorbell seen to WQE fetch issued */
     double nic_dc_ps;                    /* what DC adds in the NIC */
+    double nic_cqe_order_ps;             /* what a CQE, unlike payload, waits for before it is seen in GPU memory */
     double wire_transmit_ps;             /* WQE in hand to packet at the remote NIC */
     double wire_ack_ps;                  /* packet at the remote NIC to acknowledgement handled */
     double wire_gbps;                    /* line rate */

@@ -123,7 +123,7 @@ static void make_queue(struct machine *m, uint32_t rank, uint32_t queue)
     q->lane.id.lane = (uint16_t)(w->lanes + w->workers + queue);
     q->lane.id.actor = BELL_ACTOR_NIC;
     q->queue_read_ps = c->nic_read_ps[w->stack->queue_memory];
-    q->queue_write_ps = c->nic_write_ps[w->stack->queue_memory];
+    q->queue_write_ps = c->cqe_ps[w->stack->queue_memory];
     q->payload_read_ps = c->nic_read_ps[BELL_MEMORY_GPU];
     q->payload_write_ps = c->nic_write_ps[BELL_MEMORY_GPU];
 }

@@ -62,8 +62,8 @@ void bell_sim_stall(struct bell_lane *lane);
 BELL_STEP void bell_port_work(struct bell_lane *lane, enum bell_work work)
 {
     const struct bell_costs *c = &lane->sim->cost;
-    if (work == BELL_WORK_COMPLETE) {
-        bell_sim_spend(lane, c->complete_ps[lane->id.actor]);
+    if (work != BELL_WORK_POST) {
+        bell_sim_spend(lane, work == BELL_WORK_ENQUEUE ? c->enqueue_ps : c->complete_ps[lane->id.actor]);
         return;
     }
     if (lane->id.actor == BELL_ACTOR_CPU)

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/prediction.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REFERENCE "traces/reference/paper.json"
+#define QUICK_ITERATIONS 5u     /* the median of them meets no rare stall */
+#define QUICK_TAIL_ITERATIONS 400u
+
+static uint64_t pick_issue(const struct bell_prediction_run *r)
+{
+    return r->issue_p50_ps;
+}
+
+static uint64_t pick_total(const struct bell_prediction_run *r)
+{
+    return r->total_p50_ps;
+}
+
+static uint64_t pick_tail(const struct bell_prediction_run *r)
+{
+    return r->total_p99_ps;
+}
+
+static const struct metric {
+    const char *name, *experiment;
+    uint64_t (*pick)(const struct bell_prediction_run *run);
+} metrics[] = {
+    { "issue_us", "one-op", pick_issue },
+    { "put_completion_us", "one-op", pick_total },
+    { "rtt_us", "round-trip", pick_total },
+    { "rtt_p99_us", "round-trip", pick_tail },
+};
+
+/* What a key of a row's config sets. */
+static const struct {
+    const char *key, *parameter;
+} configs[] = {
+    { "bytes", "experiment.bytes" },     { "payload", "stack.payload" }, { "ordering", "stack.ordering" },
+    { "protocol", "stack.protocol" },    { "cpu", "platform.cpu.state" }, { "transport", "stack.transport" },
+    { "queue_memory", "stack.queue_memory" },
+};
+
+/* Is `name` one of the comma-separated `list`? */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        at += strspn(at, " ");
+        size_t span = strcspn(at, ",");
+        while (span && at[span - 1] == ' ')
+            span--;
+        if (span == length && strncmp(at, name, length) == 0)
+            return true;
+    }
+    return !list;
+}
+
+static const struct metric *metric_of(const struct bell_row *row)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        if (strcmp(metrics[i].name, row->metric) == 0)
+            return metrics + i;
+    return NULL;
+}
+
+static const char *parameter_of(const char *key)
+{
+    for (size_t i = 0; i < sizeof configs / sizeof configs[0]; i++)
+        if (strcmp(configs[i].key, key) == 0)
+            return configs[i].parameter;
+    return NULL;
+}
+
+/* BELL_UNSUPPORTED: the row asks for what is not modelled. */
+static enum bell_status configure(struct bell_setup *setup, const struct bell_row *row, struct bell_error *err)
+{
+    for (int i = 0; i < row->config_count; i++) {
+        char assignment[200];
+        const char *key = row->config[i][0], *parameter = parameter_of(key);
+        if (!parameter)
+            return bell_fail(err, BELL_UNSUPPORTED, "%s: %s=%s is not modelled", row->source, key, row->config[i][1]);
+        (void)snprintf(assignment, sizeof assignment, "%s=%s", parameter, row->config[i][1]);
+        if (bell_setup_set(setup, assignment, err) != BELL_OK)
+            return BELL_UNSUPPORTED;
+    }
+    return BELL_OK;
+}
+
+static enum bell_status set_up(struct bell_prediction_run *run, const struct bell_row *row, const struct metric *metric,
+                               const struct bell_selection *selection, struct bell_error *err)
+{
+    const struct bell_options *o = selection->options;
+    struct bell_setup *setup = &run->setup;
+    const char *name[BELL_PARTS] = { metric->experiment, row->stack, row->platform };
+    enum bell_status s = BELL_OK;
+    setup->executor = &bell_sim_executor;
+    for (int part = 0; s == BELL_OK && part < BELL_PARTS; part++)
+        s = bell_setup_read(setup, (enum bell_part)part, name[part], err);
+    setup->has_platform = true;
+    for (uint32_t i = 0; s == BELL_OK && o && i < o->sets; i++)
+        s = bell_setup_set(setup, o->set[i], err);
+    if (s == BELL_OK)
+        s = configure(setup, row, err);
+    return s == BELL_OK ? bell_setup_finish(setup, err) : s;
+}
+
+static void key_of(const struct bell_row *row, const struct metric *metric, char *out, size_t size)
+{
+    int n = snprintf(out, size, "%s|%s|%s", row->platform, row->stack, metric->experiment);
+    for (int i = 0; i < row->config_count && n > 0 && (size_t)n < size; i++)
+        n += snprintf(out + n, size - (size_t)n, "|%s=%s", row->config[i][0], row->config[i][1]);
+}
+
+static bool is_known(enum bell_part part, const char *name)
+{
+    char names[64][24];
+    size_t count = bell_data_names(part, names, 64);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static size_t find_run(const struct bell_predictions *p, const char *key)
+{
+    size_t i = 0;
+    while (i < p->runs && strcmp(p->run[i]->key, key) != 0)
+        i++;
+    return i;
+}
+
+static enum bell_status add_row(struct bell_predictions *p, const struct bell_row *row,
+                                const struct bell_selection *selection, struct bell_error *err)
+{
+    const struct metric *metric = metric_of(row);
+    struct bell_error why = { BELL_OK, "" };
+    char key[400];
+    if (!metric || !is_known(BELL_PART_PLATFORM, row->platform)) {
+        if (p->unmodelled++ == 0)
+            (void)snprintf(p->why, sizeof p->why, "%s: %s on %s", row->source, row->metric, row->platform);
+        return BELL_OK;
+    }
+    key_of(row, metric, key, sizeof key);
+    size_t run = find_run(p, key);
+    if (run == p->runs) {
+        struct bell_prediction_run *fresh = calloc(1, sizeof *fresh);
+        if (!fresh)
+            return bell_fail(err, BELL_NO_MEMORY, "no memory for the runs");
+        enum bell_status s = set_up(fresh, row, metric, selection, &why);
+        if (s != BELL_OK)
+            free(fresh);
+        if (s == BELL_UNSUPPORTED) {
+            if (p->unmodelled++ == 0)
+                (void)snprintf(p->why, sizeof p->why, "%.150s", why.text);
+            return BELL_OK;
+        }
+        if (s != BELL_OK)
+            return bell_fail(err, s, "%s", why.text);
+        memcpy(fresh->key, key, sizeof key);
+        p->run[p->runs++] = fresh;
+    }
+    p->run[run]->needs_p99 = p->run[run]->needs_p99 || metric->pick == pick_tail;
+    p->prediction[p->count++] = (struct bell_prediction){ row, run, metric->pick, 0 };
+    return BELL_OK;
+}
+
+/* Each name of the list must be in some row, or a typing error would look like success. */
+static enum bell_status check_list(const char *list, const struct bell_rows *rows, size_t offset, const char *what,
+                                   struct bell_error *err)
+{
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        char name[64];
+        at += *at == ',';
+        at += strspn(at, " ");
+        size_t span = strcspn(at, ","), i = 0;
+        while (span && at[span - 1] == ' ')
+            span--;
+        (void)snprintf(name, sizeof name, "%.*s", (int)(span < 63 ? span : 63), at);
+        while (i < rows->count && strcmp((const char *)(rows->row + i) + offset, name) != 0)
+            i++;
+        if (i == rows->count)
+            return bell_fail(err, BELL_INVALID, "%s '%s': no published row has it", what, name);
+    }
+    return BELL_OK;
+}
+
+static enum bell_status select_rows(struct bell_predictions *p, const struct bell_selection *s, struct bell_error *err)
+{
+    enum bell_status status = check_list(s->figures, &p->rows, offsetof(struct bell_row, source), "figure", err);
+    if (status == BELL_OK)
+        status = check_list(s->platforms, &p->rows, offsetof(struct bell_row, platform), "platform", err);
+    if (status == BELL_OK)
+        status = check_list(s->stacks, &p->rows, offsetof(struct bell_row, stack), "stack", err);
+    for (size_t i = 0; status == BELL_OK && i < p->rows.count; i++) {
+        const struct bell_row *row = p->rows.row + i;
+        if (is_listed(s->figures, row->source) && is_listed(s->platforms, row->platform)
+            && is_listed(s->stacks, row->stack) && (s->stacks || is_known(BELL_PART_STACK, row->stack)))
+            status = add_row(p, row, s, err);
+    }
+    if (status == BELL_OK && p->count == 0)
+        return bell_fail(err, BELL_INVALID, "no published row matches and is modelled (%zu match; first: %s)",
+                         p->unmodelled, p->unmodelled ? p->why : "none");
+    return status;
+}
+
+enum bell_status bell_predictions_load(struct bell_predictions *p, const struct bell_selection *selection,
+                                       struct bell_error *err)
+{
+    char path[1024];
+    memset(p, 0, sizeof *p);
+    enum bell_status s = bell_data_find(REFERENCE, path, sizeof path, err);
+    if (s == BELL_OK)
+        s = bell_rows_read(path, &p->rows, err);
+    if (s != BELL_OK)
+        return s;
+    p->prediction = calloc(p->rows.count, sizeof *p->prediction);
+    p->run = calloc(p->rows.count, sizeof(struct bell_prediction_run *));
+    s = p->prediction && p->run ? select_rows(p, selection, err)
+                                : bell_fail(err, BELL_NO_MEMORY, "no memory for the rows");
+    if (s != BELL_OK)
+        bell_predictions_free(p);
+    return s;
+}
+
+static enum bell_status run_one(struct bell_prediction_run *run, bool quick, struct bell_error *err)
+{
+    struct bell_samples samples;
+    uint32_t iterations = run->setup.program.iterations;
+    if (quick)
+        run->setup.program.iterations = run->needs_p99 ? QUICK_TAIL_ITERATIONS : QUICK_ITERATIONS;
+    enum bell_status s = bell_samples_run(&run->setup, NULL, &samples, err);
+    run->setup.program.iterations = iterations;
+    if (s != BELL_OK)
+        return s;
+    run->issue_p50_ps = bell_percentile(samples.issue_ps, samples.count, 50);
+    run->total_p50_ps = bell_percentile(samples.total_ps, samples.count, 50);
+    run->total_p99_ps = bell_percentile(samples.total_ps, samples.count, 99);
+    bell_samples_free(&samples);
+    return BELL_OK;
+}
+
+static void fill_in(struct bell_predictions *p, size_t row)
+{
+    struct bell_prediction *q = p->prediction + row;
+    q->value_us = (double)q->pick(p->run[q->run]) * 1e-6;
+}
+
+enum bell_status bell_predictions_run(struct bell_predictions *p, bool quick, struct bell_error *err)
+{
+    for (size_t i = 0; i < p->runs; i++) {
+        enum bell_status s = run_one(p->run[i], quick, err);
+        if (s != BELL_OK)
+            return s;
+    }
+    for (size_t i = 0; i < p->count; i++)
+        fill_in(p, i);
+    return BELL_OK;
+}
+
+enum bell_status bell_predictions_run_one(struct bell_predictions *p, size_t row, bool quick, struct bell_error *err)
+{
+    enum bell_status s = run_one(p->run[p->prediction[row].run], quick, err);
+    if (s == BELL_OK)
+        fill_in(p, row);
+    return s;
+}
+
+void bell_predictions_free(struct bell_predictions *p)
+{
+    for (size_t i = 0; i < p->runs; i++)
+        free(p->run[i]);
+    free(p->run);
+    free(p->prediction);
+    bell_rows_free(&p->rows);
+    memset(p, 0, sizeof *p);
+}
+
+void bell_prediction_config(const struct bell_row *row, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < row->config_count && used < size; i++) {
+        const char *key = row->config[i][0], *value = row->config[i][1];
+        int n = strcmp(key, "bytes") == 0 ? snprintf(out + used, size - used, "%s%s B", used ? ", " : "", value)
+                                          : snprintf(out + used, size - used, "%s%s", used ? ", " : "", value);
+        if (n > 0)
+            used += (size_t)n;
+    }
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which platform values did the rows fix, and what would they be again? */
+#include "calib/fit.h"
+#include "tools/prediction.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FITTED "fitted"
+#define AS_ON "as on "
+
+static const char *source_of(const struct bell_setup *setup, const struct bell_field *field)
+{
+    return setup->source[BELL_PART_PLATFORM][field - bell_platform_fields];
+}
+
+/* The platform that a value follows: its own when it was fitted there; "" when it is not fitted at all. */
+static void owner_of(const struct bell_setup *setup, const struct bell_field *field, char *out, size_t size)
+{
+    const char *source = source_of(setup, field);
+    out[0] = '\0';
+    if (strncmp(source, FITTED, strlen(FITTED)) == 0)
+        (void)snprintf(out, size, "%s", setup->platform.name);
+    else if (strncmp(source, AS_ON, strlen(AS_ON)) == 0 && strstr(source, FITTED))
+        (void)snprintf(out, size, "%.*s", (int)strcspn(source + strlen(AS_ON), ",: "), source + strlen(AS_ON));
+}
+
+static bool has_parameter(const struct bell_refit *r, const char *platform, const char *key)
+{
+    for (size_t i = 0; i < r->parameters; i++)
+        if (strcmp(r->parameter[i].platform, platform) == 0 && strcmp(r->parameter[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+enum bell_status bell_refit_parameters(const struct bell_predictions *p, struct bell_refit *refit,
+                                       struct bell_error *err)
+{
+    memset(refit, 0, sizeof *refit);
+    size_t most = p->runs * BELL_ROWS_MAX;
+    refit->parameter = calloc(most, sizeof *refit->parameter);
+    if (!refit->parameter)
+        return bell_fail(err, BELL_NO_MEMORY, "no memory for the parameters");
+    for (size_t i = 0; i < p->runs; i++) {
+        const struct bell_setup *setup = &p->run[i]->setup;
+        for (const struct bell_field *f = bell_platform_fields; f->key; f++) {
+            struct bell_free_parameter q = { .field = f, .value = bell_field_number(f, &setup->platform) };
+            owner_of(setup, f, q.platform, sizeof q.platform);
+            if (!q.platform[0] || has_parameter(refit, q.platform, f->key))
+                continue;
+            (void)snprintf(q.key, sizeof q.key, "%s", f->key);
+            (void)snprintf(q.source, sizeof q.source, "%s", source_of(setup, f));
+            (void)snprintf(q.label, sizeof q.label, "%s %s", q.platform, f->key);
+            refit->parameter[refit->parameters++] = q;
+        }
+    }
+    return BELL_OK;
+}
+
+/* Write values into every run whose platform has or follows the parameter. */
+static enum bell_status apply(struct bell_predictions *p, const struct bell_refit *r, const double *value,
+                              struct bell_error *err)
+{
+    for (size_t i = 0; i < p->runs; i++)
+        for (size_t k = 0; k < r->parameters; k++) {
+            struct bell_setup *setup = &p->run[i]->setup;
+            char owner[24];
+            owner_of(setup, r->parameter[k].field, owner, sizeof owner);
+            if (strcmp(owner, r->parameter[k].platform) != 0)
+                continue;
+            enum bell_status s = bell_field_set_number(r->parameter[k].field, &setup->platform, value[k], err);
+            if (s != BELL_OK)
+                return s;
+        }
+    return BELL_OK;
+}
+
+struct job {
+    struct bell_predictions *predictions;
+    struct bell_refit *refit;
+};
+
+static enum bell_status predict(void *context, const double *value, double *predicted, struct bell_error *err)
+{
+    struct job *j = context;
+    enum bell_status s = apply(j->predictions, j->refit, value, err);
+    if (s == BELL_OK)
+        s = bell_predictions_run(j->predictions, true, err);
+    for (size_t i = 0; s == BELL_OK && i < j->predictions->count; i++)
+        predicted[i] = j->predictions->prediction[i].value_us;
+    return s;
+}
+
+/* Each row again, by the parameters that the other rows give. */
+static enum bell_status leave_out(struct bell_predictions *p, struct bell_refit *r, const struct bell_fit *fit,
+                                  double *value, struct bell_error *err)
+{
+    enum bell_status s = BELL_OK;
+    for (size_t i = 0; s == BELL_OK && i < p->count; i++) {
+        const double *change = fit->influence + i * r->parameters;
+        r->left_out[i] = (double)NAN;
+        if (fit->leverage[i] > BELL_FIT_LEVERAGE_ALONE)
+            continue;
+        for (size_t k = 0; k < r->parameters; k++)
+            value[k] = fit->value[k] * (1 + change[k]);
+        s = apply(p, r, value, err);
+        if (s == BELL_OK)
+            s = bell_predictions_run_one(p, i, true, err);
+        r->left_out[i] = p->prediction[i].value_us;
+    }
+    return s;
+}
+
+static enum bell_status allocate(struct bell_refit *r, struct bell_fit *fit, double **spare, struct bell_error *err)
+{
+    size_t n = fit->parameters, rows = fit->rows;
+    r->fitted = calloc(n, sizeof *r->fitted);
+    r->interval = calloc(n, sizeof *r->interval);
+    r->leverage = calloc(rows, sizeof *r->leverage);
+    r->left_out = calloc(rows, sizeof *r->left_out);
+    *spare = calloc(2 * n + 2 * rows + rows * n, sizeof **spare);
+    const char **name = calloc(n, sizeof(const char *));
+    fit->name = name;
+    if (!r->fitted || !r->interval || !r->leverage || !r->left_out || !*spare || !name)
+        return bell_fail(err, BELL_NO_MEMORY, "no memory for the fit");
+    for (size_t k = 0; k < n; k++)
+        name[k] = r->parameter[k].label;
+    return BELL_OK;
+}
+
+enum bell_status bell_refit_solve(struct bell_predictions *p, struct bell_refit *r, bool is_left_out,
+                                  struct bell_error *err)
+{
+    struct job job = { p, r };
+    struct bell_fit fit = { .parameters = r->parameters, .rows = p->count, .predict = predict, .context = &job };
+    size_t n = r->parameters;
+    double *spare = NULL;
+    enum bell_status s = allocate(r, &fit, &spare, err);
+    if (s == BELL_OK) {
+        double *measured = spare + 2 * n, *given = spare + n;
+        fit.predicted = measured + p->count;
+        fit.influence = fit.predicted + p->count;
+        fit.value = r->fitted;
+        fit.interval = r->interval;
+        fit.leverage = r->leverage;
+        fit.measured = measured;
+        for (size_t i = 0; i < p->count; i++)
+            measured[i] = p->prediction[i].row->value;
+        for (size_t k = 0; k < n; k++)
+            given[k] = r->fitted[k] = r->parameter[k].value;
+        s = bell_fit_solve(&fit, err);
+        if (s == BELL_OK && is_left_out)
+            s = leave_out(p, r, &fit, spare, err);
+        enum bell_status restored = apply(p, r, given, err);
+        s = s == BELL_OK ? restored : s;
+        r->evaluations = fit.evaluations;
+    }
+    free((void *)(uintptr_t)fit.name);
+    free(spare);
+    return s;
+}
+
+void bell_refit_free(struct bell_refit *r)
+{
+    free(r->parameter);
+    free(r->fitted);
+    free(r->interval);
+    free(r->leverage);
+    free(r->left_out);
+    memset(r, 0, sizeof *r);
+}

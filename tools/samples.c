@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Run what was set up, and keep its times and its trace. */
+#include "tools/cli.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+enum bell_status bell_samples_run(const struct bell_setup *setup, const struct bell_sink *sink,
+                                  struct bell_samples *out, struct bell_error *err)
+{
+    const struct bell_program *p = &setup->program;
+    size_t count = (size_t)p->lanes * p->iterations;
+    struct bell_result result = { calloc(count, sizeof(uint64_t)), calloc(count, sizeof(uint64_t)), 0, 0 };
+    struct bell_run run = { p, &setup->stack, setup->has_platform ? &setup->platform : NULL, sink, 0 };
+    err->text[0] = '\0';
+    enum bell_status s = result.issue_ps && result.total_ps
+                             ? setup->executor->probe(err)
+                             : bell_fail(err, BELL_NO_MEMORY, "no memory for %zu samples", count);
+    if (s == BELL_OK) s = setup->executor->run(&run, &result, err);
+    if (s != BELL_OK) {
+        free(result.issue_ps);
+        free(result.total_ps);
+        if (!err->text[0]) (void)bell_fail(err, s, "%s: %s", p->name, bell_status_text(s));
+        return err->status = s;
+    }
+    qsort(result.issue_ps, count, sizeof(uint64_t), compare_times);
+    qsort(result.total_ps, count, sizeof(uint64_t), compare_times);
+    *out = (struct bell_samples){ result.issue_ps, result.total_ps, count, result.span_ps, result.events };
+    return BELL_OK;
+}
+
+void bell_samples_free(struct bell_samples *samples)
+{
+    free(samples->issue_ps);
+    free(samples->total_ps);
+    memset(samples, 0, sizeof *samples);
+}
+
+const char *bell_total_name(const struct bell_program *program)
+{
+    return program->pattern == BELL_PATTERN_ROUND_TRIP ? "round trip" : "put+completion";
+}
+
+/* ---- trace ---- */
+
+static bool is_virtual(const struct bell_setup *setup)
+{
+    return strcmp(setup->executor->clock_domain, "virtual") == 0;
+}
+
+/* "model name : ..." of the first CPU, or "CPU". */
+static void cpu_model(char *out, size_t size)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    (void)snprintf(out, size, "CPU");
+    while (f && fgets(line, sizeof line, f)) {
+        char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !value) continue;
+        value += 1 + strspn(value + 1, " ");
+        value[strcspn(value, "\n")] = '\0';
+        (void)snprintf(out, size, "%s", value);
+        break;
+    }
+    if (f) (void)fclose(f);
+}
+
+static void fill_processor(const struct bell_setup *setup, char *out, size_t size)
+{
+    const struct bell_platform *p = &setup->platform;
+    if (setup->has_platform) {
+        (void)snprintf(out, size, "modelled: GPU %.0f MHz, CPU %.0f MHz (%s)", p->gpu_clock_mhz,
+                       bell_platform_cpu_mhz(p), p->cpu_state == BELL_CPU_WARM ? "warm" : "cold");
+        return;
+    }
+    char model[40];
+    cpu_set_t allowed;
+    cpu_model(model, sizeof model);
+    CPU_ZERO(&allowed);
+    (void)sched_getaffinity(0, sizeof allowed, &allowed);
+    (void)snprintf(out, size, "%s, %d of %ld CPUs", model, CPU_COUNT(&allowed), sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void fill_header(const struct bell_setup *setup, struct bell_trace_header *h)
+{
+    const struct bell_field *ordering = bell_field_find(bell_stack_fields, "ordering");
+    memset(h, 0, sizeof *h);
+    (void)snprintf(h->schema, sizeof h->schema, "%s", BELL_TRACE_SCHEMA);
+    (void)snprintf(h->executor, sizeof h->executor, "%s", setup->executor->name);
+    (void)snprintf(h->platform, sizeof h->platform, "%s", setup->has_platform ? setup->platform.name : "");
+    (void)snprintf(h->stack, sizeof h->stack, "%s", setup->stack.name);
+    (void)snprintf(h->experiment, sizeof h->experiment, "%s", setup->program.name);
+    bell_field_text(ordering, &setup->stack, h->ordering, sizeof h->ordering);
+    (void)snprintf(h->clock_domain, sizeof h->clock_domain, "%s", setup->executor->clock_domain);
+    (void)snprintf(h->path, sizeof h->path, "%s",
+                   setup->stack.submit == BELL_SUBMIT_PROXY ? "proxy"
+                   : is_virtual(setup)                      ? "gpu-doorbell"
+                                                            : "host-doorbell");
+    fill_processor(setup, h->processor, sizeof h->processor);
+    (void)snprintf(h->digest, sizeof h->digest, "%s", setup->digest);
+    (void)snprintf(h->revision, sizeof h->revision, "%s", BELL_REVISION);
+    h->seed = setup->program.seed;
+    h->depth = setup->stack.depth;
+}
+
+/* Lanes of a rank: lanes, then workers, then NIC queues. */
+static enum bell_status name_rank(const struct bell_setup *setup, struct bell_trace_writer *w, uint32_t rank,
+                                  struct bell_error *err)
+{
+    const struct bell_program *p = &setup->program;
+    uint32_t workers = setup->stack.submit == BELL_SUBMIT_PROXY ? p->queues : 0;
+    char text[40];
+    (void)snprintf(text, sizeof text, "rank %u", rank);
+    enum bell_status s = bell_trace_name_rank(w, (uint16_t)rank, text, err);
+    for (uint32_t i = 0; s == BELL_OK && i < p->lanes + workers + p->queues; i++) {
+        if (i < p->lanes)
+            (void)snprintf(text, sizeof text, "%s lane %u", is_virtual(setup) ? "GPU" : "CPU", i);
+        else if (i < p->lanes + workers)
+            (void)snprintf(text, sizeof text, "worker %u", i - p->lanes);
+        else
+            (void)snprintf(text, sizeof text, "NIC queue %u", i - p->lanes - workers);
+        s = bell_trace_name_lane(w, (uint16_t)rank, (uint16_t)i, text, err);
+    }
+    return s;
+}
+
+enum bell_status bell_samples_trace(const struct bell_setup *setup, const char *path, uint64_t max_events,
+                                    struct bell_samples *out, struct bell_error *err)
+{
+    struct bell_trace_header header;
+    struct bell_trace_writer *w = NULL;
+    fill_header(setup, &header);
+    enum bell_status s = bell_trace_create(path, &header, &w, err);
+    if (s != BELL_OK) return s;
+    bell_trace_limit(w, max_events);
+    struct bell_sink sink = bell_trace_sink(w);
+    /* Of the rank that only receives, nothing is seen. */
+    s = name_rank(setup, w, 0, err);
+    if (s == BELL_OK && setup->program.pattern == BELL_PATTERN_ROUND_TRIP) s = name_rank(setup, w, 1, err);
+    if (s == BELL_OK) s = bell_samples_run(setup, &sink, out, err);
+    if (s != BELL_OK) {
+        bell_trace_abort(w);
+        return s;
+    }
+    s = bell_trace_close(w, err);
+    if (s != BELL_OK) bell_samples_free(out);
+    return s;
+}
+
+/* ---- where the numbers come from ---- */
+
+static const struct {
+    const char *begins, *shown;
+} kinds[] = {
+    { "published", "published" },          { "measured", "measured" }, { "fitted", "fitted" },
+    { "as on", "as on another platform" }, { "assumed", "assumed" },   { "inferred", "inferred" },
+    { "not published", "not published" },  { "set", "set by hand" },   { "", "other" },
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+void bell_origin(const struct bell_setup *setup, char *out, size_t size)
+{
+    if (!setup->has_platform) {
+        (void)snprintf(out, size, "measured on this machine's CPU against the software NIC: not a NIC's latency");
+        return;
+    }
+    size_t count[KINDS] = { 0 };
+    for (size_t i = 0; bell_platform_fields[i].key; i++) {
+        const char *source = setup->source[BELL_PART_PLATFORM][i];
+        for (size_t k = 0; *source && k < KINDS; k++) {
+            if (strncmp(source, kinds[k].begins, strlen(kinds[k].begins)) == 0) {
+                count[k]++;
+                break;
+            }
+        }
+    }
+    int used = snprintf(out, size, "virtual time, platform %s: ", setup->platform.name);
+    const char *comma = "";
+    for (size_t k = 0; k < KINDS && used > 0 && (size_t)used < size; k++) {
+        if (!count[k]) continue;
+        used += snprintf(out + used, size - (size_t)used, "%s%zu %s", comma, count[k], kinds[k].shown);
+        comma = ", ";
+    }
+    if (used > 0 && (size_t)used < size)
+        (void)snprintf(out + used, size - (size_t)used, "%s (docs/model.md)", *comma ? "" : "no sources given");
+}

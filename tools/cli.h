@@ -111,7 +111,7 @@ int bell_exit_of(enum bell_status status);
 
 enum bell_part { BELL_PART_EXPERIMENT, BELL_PART_STACK, BELL_PART_PLATFORM, BELL_PARTS };
 
-#define BELL_ROWS_MAX 64 /* of a field table, with the name and summary of the document */
+#define BELL_ROWS_MAX 96 /* of a field table, with the name and summary of the document */
 
 /* The three documents of a run, in memory, with the source of each value. */
 struct bell_setup {

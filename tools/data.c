@@ -2,6 +2,7 @@
  * Where documents lie, and what they are called. */
 #include "tools/cli.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,10 @@ static void extend(enum bell_part part, struct bell_field table[BELL_ROWS_MAX])
 {
     const struct bell_part_kind *kind = &bell_parts[part];
     size_t rows = 0;
-    for (; kind->table[rows].key && rows + 3 < BELL_ROWS_MAX; rows++)
+    for (; kind->table[rows].key; rows++) {
+        assert(rows + 3 < BELL_ROWS_MAX);
         table[rows] = kind->table[rows];
+    }
     struct bell_field text = { .key = "summary", .type = BELL_FIELD_STRING, .unit = "", .help = "" };
     text.offset = (uint32_t)(offsetof(struct bell_setup, summary) +
                              sizeof(((struct bell_setup *)0)->summary[0]) * part - kind->offset);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hw/soft/crew.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define LINE_BYTES 64u
+#define WAIT_BOUND_PS 2000000000000u /* when the run names none */
+
+static void init_lane(struct bell_soft_member *m, const struct bell_result *result)
+{
+    struct bell_soft_crew *crew = m->crew;
+    struct bell_world *w = &crew->world;
+    uint32_t rank = m->lane.id.rank, share = w->lanes / w->queues;
+    m->lane.id.lane = (uint16_t)m->number;
+    if (crew->group) {
+        m->lane.group = &crew->group[rank * w->queues + m->number / share];
+        m->lane.id.group_rank = (uint16_t)(m->number % share);
+        m->lane.id.group_size = (uint16_t)share;
+    }
+    if (rank == 0 && result->issue_ps && result->total_ps) {
+        size_t first = (size_t)m->number * w->program->iterations;
+        w->rank[0].client[m->number].issue_ps = result->issue_ps + first;
+        w->rank[0].client[m->number].total_ps = result->total_ps + first;
+    }
+}
+
+static void init_member(struct bell_soft_crew *crew, uint32_t rank, uint32_t at, const struct bell_result *result)
+{
+    const struct bell_world *w = &crew->world;
+    struct bell_soft_member *m = &crew->member[crew->members++];
+    memset(m, 0, sizeof *m);
+    m->crew = crew;
+    m->lane.soft = &crew->soft;
+    m->lane.id.rank = (uint16_t)rank;
+    m->lane.id.lane = (uint16_t)at;
+    m->lane.id.group_size = 1;
+    m->lane.id.actor = at == w->lanes + w->workers ? BELL_ACTOR_NIC : BELL_ACTOR_CPU;
+    m->role = at < w->lanes ? BELL_SOFT_LANE : at < w->lanes + w->workers ? BELL_SOFT_WORKER : BELL_SOFT_NIC;
+    m->number = m->role == BELL_SOFT_LANE ? at : m->role == BELL_SOFT_WORKER ? at - w->lanes : 0;
+    if (m->role == BELL_SOFT_LANE) init_lane(m, result);
+}
+
+/* Zeroed and aligned to a cache line; freed with free(). */
+static void *lines(size_t bytes)
+{
+    size_t whole = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    void *at = aligned_alloc(LINE_BYTES, whole);
+    if (at) memset(at, 0, whole);
+    return at;
+}
+
+enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct bell_run *run,
+                                     const struct bell_result *result, struct bell_error *err)
+{
+    const struct bell_program *p = run->program;
+    size_t size = bell_world_size(p, run->stack);
+    uint32_t workers = run->stack->submit == BELL_SUBMIT_PROXY ? p->queues : 0, each = p->lanes + workers + 1;
+    bool is_grouped = run->stack->sharing == BELL_SHARING_COOPERATIVE && p->lanes > p->queues;
+    memset(crew, 0, sizeof *crew);
+    crew->run = run;
+    crew->soft.bound_ps = run->bound_ps ? run->bound_ps : WAIT_BOUND_PS;
+    crew->soft.is_traced = run->sink != NULL;
+    void *arena = lines(size);
+    crew->member = lines((size_t)BELL_RANKS * each * sizeof *crew->member);
+    crew->group = is_grouped ? lines((size_t)BELL_RANKS * p->queues * sizeof *crew->group) : NULL;
+    if (!arena || !crew->member || (is_grouped && !crew->group) ||
+        bell_world_build(&crew->world, p, run->stack, arena, size) != BELL_OK) {
+        free(arena);
+        free(crew->member);
+        free(crew->group);
+        return bell_fail(err, BELL_NO_MEMORY, "out of memory: queues and buffers need %zu bytes", size);
+    }
+    for (uint32_t rank = 0; rank < BELL_RANKS; rank++)
+        for (uint32_t at = 0; bell_world_is_active(&crew->world, rank) && at < each; at++)
+            init_member(crew, rank, at, result);
+    return BELL_OK;
+}
+
+void bell_soft_crew_begin(struct bell_soft_crew *crew)
+{
+    crew->began_ps = bell_port_now(&crew->member->lane);
+    for (size_t i = 0; i < crew->members; i++)
+        crew->member[i].lane.id.step_start_ps = crew->began_ps;
+}
+
+static enum bell_status serve_queue(struct bell_lane *lane, struct bell_nicq *q)
+{
+    struct bell_nic_work work;
+    enum bell_status s = bell_nic_take(lane, q);
+    if (s != BELL_OK) return s;
+    lane->id.step_start_ps = bell_port_now(lane);
+    while (bell_nic_fetch(lane, q, &work) == BELL_OK) {
+        bell_nic_execute(lane, q, &work);
+        bell_nic_complete(lane, q, &work);
+    }
+    return BELL_OK;
+}
+
+enum bell_status bell_soft_nic_turn(struct bell_soft_member *nic)
+{
+    const struct bell_world *w = &nic->crew->world;
+    enum bell_status turn = BELL_EMPTY;
+    for (uint32_t q = 0; q < w->queues; q++) {
+        nic->lane.id.lane = (uint16_t)(w->lanes + w->workers + q);
+        enum bell_status s = serve_queue(&nic->lane, w->rank[nic->lane.id.rank].nicq + q);
+        if (bell_is_failure(s)) return s;
+        if (s == BELL_OK) turn = BELL_OK;
+    }
+    return turn;
+}
+
+void bell_soft_member_fail(struct bell_soft_member *member, enum bell_status status)
+{
+    struct bell_soft_crew *crew = member->crew;
+    if (__atomic_exchange_n(&crew->soft.stop, 1, __ATOMIC_RELAXED)) return;
+    crew->status = status;
+    crew->who = member->lane.id;
+}
+
+static void explain(const struct bell_soft_crew *crew, struct bell_error *err)
+{
+    const struct bell_world *w = &crew->world;
+    const struct bell_lane_id *who = &crew->who;
+    if (who->actor != BELL_ACTOR_NIC) {
+        bell_world_explain(w, who, crew->status, err);
+        return;
+    }
+    uint32_t number = who->lane - w->lanes - w->workers;
+    const struct bell_nicq *q = w->rank[who->rank].nicq + number;
+    (void)bell_fail(err, crew->status,
+                    "rank %u NIC: queue %u was rung for more than its depth of %u blocks: producer %" PRIu64
+                    ", fetched %" PRIu64 ", doorbell %u, doorbell record %u",
+                    who->rank, number, q->sq->depth, q->producer, q->fetched, bell_doorbell_index(*q->sq->doorbell),
+                    bell_dbrec_index(*q->sq->dbrec));
+}
+
+enum bell_status bell_soft_crew_finish(struct bell_soft_crew *crew, struct bell_result *result, struct bell_error *err)
+{
+    struct bell_error untold;
+    uint64_t sent = 0;
+    result->span_ps = bell_port_now(&crew->member->lane) - crew->began_ps;
+    if (crew->soft.stop) explain(crew, err);
+    enum bell_status s = crew->soft.stop ? crew->status : bell_world_verify(&crew->world, err);
+    if (crew->run->sink) {
+        /* The trace of a failed run shows how far it came; what failed first is what is told. */
+        enum bell_status merged = bell_soft_merge(crew, crew->run->sink, &sent, s == BELL_OK ? err : &untold);
+        s = s == BELL_OK ? merged : s;
+    }
+    result->events = sent;
+    return s;
+}
+
+void bell_soft_crew_close(struct bell_soft_crew *crew)
+{
+    for (size_t i = 0; i < crew->members; i++)
+        free(crew->member[i].lane.event);
+    free(crew->world.arena);
+    free(crew->member);
+    free(crew->group);
+}

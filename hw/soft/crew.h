@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who runs a program in real time, on threads of their own (soft) or in turn on one thread (null): the lanes, workers
+ * and NICs of the ranks that do anything.  Set-up, the NIC's turn, the first failure, and the end. */
+#ifndef BELL_HW_SOFT_CREW_H
+#define BELL_HW_SOFT_CREW_H
+
+#include "core/exec.h"
+#include "core/world.h"
+
+enum bell_soft_role { BELL_SOFT_LANE, BELL_SOFT_WORKER, BELL_SOFT_NIC };
+
+struct bell_soft_crew;
+
+struct bell_soft_member {
+    struct bell_lane lane; /* a NIC's takes the number of the queue it serves */
+    enum bell_soft_role role;
+    uint32_t number; /* of the lane or worker in its rank; 0 for a NIC, which serves all queues */
+    struct bell_soft_crew *crew;
+} __attribute__((aligned(64)));
+
+struct bell_soft_crew {
+    struct bell_soft soft;
+    struct bell_world world;
+    const struct bell_run *run;
+    struct bell_soft_member *member; /* of each active rank: lanes, workers, the NIC */
+    size_t members;
+    struct bell_soft_group *group; /* one for each queue that a cooperative group shares, or NULL */
+    enum bell_status status;       /* first failure; valid when soft.stop is 1 and all threads are gone */
+    struct bell_lane_id who;       /* whose it was */
+    uint64_t began_ps;
+};
+
+/* Build the world and its crew, nobody running.  On BELL_OK the caller calls bell_soft_crew_close. */
+enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct bell_run *run,
+                                     const struct bell_result *result, struct bell_error *err) BELL_MUST_USE;
+
+/* Start the clock of the run, and of everybody's first step. */
+void bell_soft_crew_begin(struct bell_soft_crew *crew);
+
+/* All that a NIC finds to do now, on every queue of its rank.  BELL_EMPTY: nothing.  A failure is BELL_INVALID. */
+enum bell_status bell_soft_nic_turn(struct bell_soft_member *nic);
+
+/* The member's run ended in a failure: stop all others.  Only the first call of all threads counts. */
+void bell_soft_member_fail(struct bell_soft_member *member, enum bell_status status);
+
+/* With all threads gone: say why the run failed or verify what arrived, and send the trace to the sink. */
+enum bell_status bell_soft_crew_finish(struct bell_soft_crew *crew, struct bell_result *result,
+                                       struct bell_error *err) BELL_MUST_USE;
+
+void bell_soft_crew_close(struct bell_soft_crew *crew);
+
+/* hw/soft/merge.c: the events of all lanes in the order of what happened, numbered from 1, to `sink`.  Their records
+ * are changed.  *sent counts those that the sink took. */
+enum bell_status bell_soft_merge(struct bell_soft_crew *crew, const struct bell_sink *sink, uint64_t *sent,
+                                 struct bell_error *err) BELL_MUST_USE;
+
+#endif

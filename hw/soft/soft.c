@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Executor "soft": a thread for each lane and worker, and one for the NIC of each rank. */
+#include "hw/soft/crew.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct team {
+    struct bell_soft_crew crew;
+    pthread_rwlock_t gate;                      /* closed until all threads are there */
+    pthread_t *thread;                          /* one a member */
+    uint32_t busy __attribute__((aligned(64))); /* lanes and workers that are not done */
+};
+
+static enum bell_status serve(struct team *t, struct bell_soft_member *nic)
+{
+    enum bell_status s = BELL_OK;
+    while (!bell_is_failure(s) && __atomic_load_n(&t->busy, __ATOMIC_RELAXED)) {
+        s = bell_soft_nic_turn(nic);
+        if (s == BELL_EMPTY) (void)sched_yield();
+    }
+    return s;
+}
+
+static void *work(void *argument)
+{
+    struct bell_soft_member *m = argument;
+    struct team *t = (struct team *)m->crew;
+    struct bell_rank *rank = t->crew.world.rank + m->lane.id.rank;
+    enum bell_status s = BELL_OK;
+    (void)pthread_rwlock_rdlock(&t->gate);
+    (void)pthread_rwlock_unlock(&t->gate);
+    switch (m->role) {
+    case BELL_SOFT_LANE:
+        s = bell_client_run(&m->lane, rank->client + m->number);
+        break;
+    case BELL_SOFT_WORKER:
+        s = bell_worker_run(&m->lane, rank->worker + m->number);
+        break;
+    case BELL_SOFT_NIC:
+        s = serve(t, m);
+        break;
+    }
+    if (bell_is_failure(s)) bell_soft_member_fail(m, s);
+    if (m->role != BELL_SOFT_NIC) (void)__atomic_sub_fetch(&t->busy, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Threads wait at the gate until all are there; when one cannot be started, those that are leave at their first wait.
+ */
+static enum bell_status run_threads(struct team *t, struct bell_error *err)
+{
+    struct bell_soft_crew *crew = &t->crew;
+    size_t started = 0;
+    int failure = 0;
+    (void)pthread_rwlock_wrlock(&t->gate);
+    for (; started < crew->members && !failure; started += !failure) {
+        failure = pthread_create(&t->thread[started], NULL, work, &crew->member[started]);
+        if (!failure && crew->member[started].role != BELL_SOFT_NIC) t->busy++;
+    }
+    if (failure) __atomic_store_n(&crew->soft.stop, 1, __ATOMIC_RELAXED);
+    bell_soft_crew_begin(crew);
+    (void)pthread_rwlock_unlock(&t->gate);
+    for (size_t i = 0; i < started; i++)
+        (void)pthread_join(t->thread[i], NULL);
+    return failure ? bell_fail(err, BELL_NO_MEMORY, "only %zu of %zu threads could be started: %s", started,
+                               crew->members, strerror(failure))
+                   : BELL_OK;
+}
+
+static enum bell_status run_soft(const struct bell_run *run, struct bell_result *result, struct bell_error *err)
+{
+    struct team t;
+    memset(&t, 0, sizeof t);
+    enum bell_status s = bell_soft_crew_open(&t.crew, run, result, err);
+    if (s != BELL_OK) return s;
+    t.thread = calloc(t.crew.members, sizeof *t.thread);
+    if (!t.thread || pthread_rwlock_init(&t.gate, NULL) != 0) {
+        s = bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu threads", t.crew.members);
+    } else {
+        s = run_threads(&t, err);
+        (void)pthread_rwlock_destroy(&t.gate);
+        if (s == BELL_OK) s = bell_soft_crew_finish(&t.crew, result, err);
+    }
+    free(t.thread);
+    bell_soft_crew_close(&t.crew);
+    return s;
+}
+
+static enum bell_status probe_soft(struct bell_error *err)
+{
+    (void)err;
+    return BELL_OK;
+}
+
+const struct bell_executor bell_soft_executor = {
+    "soft", "CPU threads and a software NIC, in real time", "monotonic", probe_soft, run_soft,
+};

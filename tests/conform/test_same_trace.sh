@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The same program on soft and on sim does the same: both traces keep the protocol, and a normalised diff finds no
+# difference while each lane has its own queue.
+set -u
+if [ ! -x "${BELLWETHER:?}" ]; then
+    echo "skipped: $BELLWETHER was not built"
+    exit 77
+fi
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+count=0
+failed=0
+
+# same ARGUMENTS...: of `run`, besides the executor.
+same() {
+    count=$((count + 1))
+    if ! {
+        "$BELLWETHER" run "$@" --set iterations=12 --set warmup=1 --on soft -o soft.json &&
+            "$BELLWETHER" run "$@" --set iterations=12 --set warmup=1 --on sim --platform P-IB -o sim.json &&
+            "$BELLWETHER" check soft.json sim.json &&
+            "$BELLWETHER" diff --normalize --max 3 soft.json sim.json
+    } > log 2>&1; then
+        failed=$((failed + 1))
+        echo "run $*"
+        tail -n 4 log
+    fi
+}
+
+for experiment in one-op round-trip; do
+    for cq in ring collapsed; do
+        for payload in inline pointer; do
+            for lanes in 1 2; do
+                many="--set cq=$cq --set payload=$payload --set lanes=$lanes --set queues=$lanes"
+                # shellcheck disable=SC2086
+                same $experiment --stack mini-gda $many
+                # shellcheck disable=SC2086
+                same $experiment --stack mini-proxy $many
+            done
+        done
+    done
+    same $experiment --stack mini-proxy --set protocol=baseline
+done
+# With two WQEs under way (the baseline's payload and flag) and one CQE for all, what a poll sees depends on time.
+same one-op --stack mini-proxy --set protocol=baseline --set cq=collapsed
+for ordering in gpu-fence gpu-fence+fenced-dbrec gpu-release-store threadfence system-release-store system-fence; do
+    same one-op --set ordering=$ordering
+done
+same one-op --set transport=dc --set queue_memory=host
+same one-op --set bytes=64 --set puts=5 --set wqes_per_doorbell=2
+same one-op --set depth=4 --set puts=9 --set bytes=8
+
+# A difference would be found.
+count=$((count + 1))
+"$BELLWETHER" run one-op --on soft --set bytes=16 -o other.json > log 2>&1 &&
+    "$BELLWETHER" run one-op --on soft -o soft.json > log 2>&1
+"$BELLWETHER" diff --normalize soft.json other.json > log 2>&1
+if [ $? -ne 1 ]; then
+    failed=$((failed + 1))
+    echo 'puts of 8 and 16 bytes were found to be the same'
+fi
+
+echo "$count programs, $failed failed"
+[ "$failed" -eq 0 ]

@@ -104,13 +104,12 @@ static void move_clock(struct bell_sim *sim, uint64_t at_ps)
     sim->clock_ps = at_ps;
 }
 
-static void pass_turn(struct bell_sim *sim, struct bell_lane *to)
+static void pass_turn(struct bell_lane *to)
 {
     /* An actor that has just passed its own turn on may not have fallen asleep yet. */
     while (!sg_actor_is_suspended((sg_actor_t)to->actor))
         sg_actor_yield();
     to->is_due = true;
-    sim->current = to;
     sg_actor_resume((sg_actor_t)to->actor);
 }
 
@@ -120,8 +119,9 @@ static void sleep_until_due(struct bell_lane *lane)
         sg_actor_suspend((sg_actor_t)lane->actor);
 }
 
-/* Works the calendar off until it is `self`'s turn, or, when self is NULL, until it is anybody's.  self is not due. */
-static void drive(struct bell_sim *sim, struct bell_lane *self)
+/* Works the calendar off until it is `self`'s turn, or, when self is NULL, until it is anybody's.  self is not due.
+ * False: nothing was left to happen. */
+static bool drive(struct bell_sim *sim, struct bell_lane *self)
 {
     while (sim->heap_count) {
         struct bell_timer *t = pop(sim);
@@ -137,14 +137,15 @@ static void drive(struct bell_sim *sim, struct bell_lane *self)
         if (lane->now_ps < at_ps)
             lane->now_ps = at_ps;
         if (lane == self)
-            return;
-        pass_turn(sim, lane);
+            return true;
+        pass_turn(lane);
         if (self)
             sleep_until_due(self);
-        return;
+        return true;
     }
     if (self)
         self->is_timed_out = true;
+    return false;
 }
 
 void bell_sim_catch_up(struct bell_lane *lane)
@@ -154,7 +155,7 @@ void bell_sim_catch_up(struct bell_lane *lane)
         return;
     lane->is_due = false;
     resume_timer(sim, lane, lane->now_ps);
-    drive(sim, lane);
+    (void)drive(sim, lane);
     lane->is_due = true;
 }
 
@@ -189,7 +190,7 @@ enum bell_status bell_sim_block(struct bell_lane *lane, const void *key)
     lane->next_waiter = NULL;
     lane->key = key;
     lane->is_due = false;
-    drive(sim, lane);
+    (void)drive(sim, lane);
     lane->is_due = true;
     if (lane->is_timed_out) {
         forget(sim, lane);
@@ -241,7 +242,7 @@ void bell_sim_enter(struct bell_lane *lane)
     struct bell_sim *sim = lane->sim;
     lane->actor = sg_actor_self();
     if (++sim->entered == sim->live)
-        drive(sim, lane);
+        (void)drive(sim, lane);
     else
         sleep_until_due(lane);
     lane->is_due = true;
@@ -264,15 +265,13 @@ void bell_sim_leave(struct bell_lane *lane)
         bell_sim_drain(sim);
         return;
     }
-    sim->current = NULL;
-    drive(sim, NULL);
-    struct bell_lane *stuck = sim->current ? NULL : first_waiter(sim);
+    struct bell_lane *stuck = drive(sim, NULL) ? NULL : first_waiter(sim);
     if (!stuck)
         return;
     stuck->is_timed_out = true;
     forget(sim, stuck);
     resume_timer(sim, stuck, lane->now_ps > stuck->now_ps ? lane->now_ps : stuck->now_ps);
-    drive(sim, NULL);
+    (void)drive(sim, NULL);
 }
 
 void bell_sim_drain(struct bell_sim *sim)

@@ -34,7 +34,6 @@ struct bell_sim {
     struct bell_timer **block; /* where timers live */
     size_t blocks;
     struct bell_lane *waiter[BELL_SIM_BUCKETS]; /* blocked lanes, by key */
-    struct bell_lane *current;                  /* whose turn it is */
     uint64_t order, seq;
     uint64_t clock_ps; /* of SimGrid */
     uint64_t bound_ps;

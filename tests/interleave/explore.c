@@ -460,10 +460,14 @@ void explore_ghost(struct bell_lane *lane, uint64_t *word, uint64_t value)
         *word = value;
 }
 
-void explore_mark(struct bell_lane *lane, uint64_t task, uint64_t point, uint64_t index)
+void explore_mark(struct bell_lane *lane, const uint64_t *kept, uint32_t words, uint64_t point)
 {
-    if (!coroutine_of(lane)->is_rewinding)
-        lane->explore->memory.now.seen[lane->number] = explore_mix(explore_mix(explore_mix(1, task), point), index);
+    uint64_t seen = explore_mix(1, point);
+    if (coroutine_of(lane)->is_rewinding)
+        return;
+    for (uint32_t w = 0; w < words; w++)
+        seen = explore_mix(seen, kept[w]);
+    lane->explore->memory.now.seen[lane->number] = seen;
 }
 
 void explore_discard(struct bell_lane *lane)

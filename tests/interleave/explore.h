@@ -95,8 +95,8 @@ bool explore_holds(struct bell_lane *lane, const void *at);
 /* Set a ghost word. */
 void explore_ghost(struct bell_lane *lane, uint64_t *word, uint64_t value);
 
-/* From here on the lane depends on nothing that it has seen but what these numbers say. */
-void explore_mark(struct bell_lane *lane, uint64_t task, uint64_t point, uint64_t index);
+/* From here on the lane depends on nothing that it has seen but what kept[words] and point say. */
+void explore_mark(struct bell_lane *lane, const uint64_t *kept, uint32_t words, uint64_t point);
 
 /* Do not follow this schedule: another one is the same with lanes exchanged. */
 void explore_discard(struct bell_lane *lane);

@@ -115,7 +115,7 @@ void queue_nic(struct bell_lane *lane, void *context)
                           "the doorbell record is not that of the doorbell");
         }
         serve(lane, q, &nicq);
-        explore_mark(lane, nicq.fetched, nicq.cq_produced, 0);
+        explore_mark(lane, &nicq.fetched, 1, nicq.cq_produced);
     }
 }
 

@@ -74,13 +74,15 @@ static void produce(struct bell_lane *lane, void *context)
     for (uint32_t put = 0; put < s->puts; put++) {
         uint64_t index = 0;
         enqueue(lane, p, &ring, put, &index);
-        explore_mark(lane, put, index, ring.cached);
+        uint64_t kept[] = { put, index, ring.next, ring.cached };
+        explore_mark(lane, kept, 4, 0);
         if (s->lazy && put + 1 < s->puts)
             continue;
         explore_claim(lane, bell_ring_quiet(lane, &ring, index + 1) == BELL_OK, "quiet failed");
         for (uint32_t done = s->lazy ? 0 : put; done <= put; done++)
             verify(lane, p, done);
-        explore_mark(lane, put, ring.next, ring.cached);
+        kept[1] = 0;
+        explore_mark(lane, kept, 4, 1);
     }
 }
 
@@ -89,19 +91,26 @@ static void work(struct bell_lane *lane, void *context)
     struct proxy *p = context;
     struct bell_ring ring = p->ring;
     struct bell_wqe_request request[BATCH_MAX];
-    uint64_t value[BATCH_MAX], upto[DEPTH_MAX];
-    struct bell_worker w;
-    memset(&w, 0, sizeof w);
-    w.ring = &ring;
-    w.sq = &p->queue.sq;
-    w.stack = &p->queue.stack;
-    w.source = w.target = &p->queue.region;
-    w.request = request;
-    w.value = value;
-    w.upto = upto;
-    w.posted_end = p->queue.start;
-    w.expected = p->queue.targets;
-    explore_claim(lane, bell_worker_run(lane, &w) == BELL_OK, "the worker failed");
+    uint64_t value[BATCH_MAX];
+    struct {
+        uint64_t upto[DEPTH_MAX];
+        struct bell_worker worker;
+    } kept;
+    memset(&kept, 0, sizeof kept);
+    struct bell_worker *w = &kept.worker;
+    w->ring = &ring;
+    w->sq = &p->queue.sq;
+    w->stack = &p->queue.stack;
+    w->source = w->target = &p->queue.region;
+    w->request = request;
+    w->value = value;
+    w->upto = kept.upto;
+    w->posted_end = p->queue.start;
+    w->expected = p->queue.targets;
+    lane->kept = kept.upto;
+    lane->kept_words = sizeof kept / sizeof kept.upto[0];
+    lane->points = BELL_POINT(DOORBELL) | BELL_POINTS_OF_QUIET;
+    explore_claim(lane, bell_worker_run(lane, w) == BELL_OK, "the worker failed");
 }
 
 static const char *check(struct explore *x, void *context)
@@ -186,7 +195,7 @@ static void run_all(bool by_key)
     for (size_t i = 0; i < sizeof setups / sizeof setups[0]; i++) {
         struct proxy p;
         struct explore *x = open_setup(setups + i, &p, by_key);
-        queue_explore(x, setups[i].name, check, at_end, &p, by_key ? NULL : &setups[i].counts);
+        queue_explore(x, setups[i].name, check, at_end, &p, &setups[i].counts);
     }
 }
 

@@ -103,19 +103,23 @@ static void run_lane(struct bell_lane *lane, void *context)
     const struct lane_setup *l = context;
     const struct setup *s = l->setup;
     struct bell_completion completion;
+    uint64_t kept[2] = { 0, 0 }; /* put, end */
+    lane->kept = kept;
+    lane->kept_words = 2;
     for (uint32_t put = 0; put < s->puts; put++) {
         uint64_t end = 0;
-        lane->task = put;
-        lane->forgets = s->remembers ? BELL_FORGETS_NOTHING : BELL_FORGETS_PUT;
+        kept[0] = put;
+        lane->points = s->remembers ? 0 : BELL_POINTS_OF_PUT;
         explore_claim(lane, post(lane, l, put, &end) == BELL_OK, "a put failed");
-        lane->task = end;
-        lane->forgets = s->remembers ? BELL_FORGETS_NOTHING : BELL_FORGETS_QUIET;
-        explore_mark(lane, put, end, 1);
+        kept[1] = end;
+        lane->points = s->remembers ? 0 : BELL_POINTS_OF_QUIET;
+        explore_mark(lane, kept, 2, 0);
         if (s->lazy && put + 1 < s->puts)
             continue;
         explore_claim(lane, bell_sq_quiet(lane, &l->queue->sq, s->sharing, end, &completion) == BELL_OK,
                       "quiet failed");
-        explore_mark(lane, put, 0, 2);
+        kept[1] = 0;
+        explore_mark(lane, kept, 2, 1);
         for (uint32_t p = s->lazy ? 0 : put; p <= put; p++)
             verify(lane, l, p);
     }
@@ -175,7 +179,7 @@ static void run_setup(const struct setup *s, bool by_key)
     struct queue q;
     struct lane_setup lanes[LANES_MAX];
     struct explore *x = open_setup(s, &q, lanes, by_key);
-    queue_explore(x, s->name, queue_check, queue_at_end, &q, by_key ? NULL : &s->counts);
+    queue_explore(x, s->name, queue_check, queue_at_end, &q, &s->counts);
 }
 
 #define OWN BELL_SHARING_OWNER

@@ -6,18 +6,21 @@
 
 #include "tests/interleave/explore.h"
 
-/* What the lane is in the middle of, and so at which points it goes on without what it has seen before.  PUT: after a
- * reservation, a build, a doorbell and a publication, of which the note tells all.  QUIET: before and after a wait, and
- * after a poll; it goes on with the index it waits for only. */
-enum bell_forgets { BELL_FORGETS_NOTHING, BELL_FORGETS_PUT, BELL_FORGETS_QUIET };
+/* Points of a lane after which what it has seen no longer matters, beside the note itself and what it keeps: bits of
+ * events whose notes are such points, and a bit for the two ends of each wait. */
+#define BELL_POINT(kind) (1u << BELL_EVENT_##kind)
+#define BELL_POINT_WAIT (1u << BELL_EVENT_KINDS)
+#define BELL_POINTS_OF_PUT (BELL_POINT(RESERVE) | BELL_POINT(BUILD) | BELL_POINT(DOORBELL) | BELL_POINT(PUBLISH))
+#define BELL_POINTS_OF_QUIET (BELL_POINT(POLL) | BELL_POINT_WAIT)
 
 struct bell_lane {
     struct bell_lane_id id;
     struct explore *explore;
     uint32_t number; /* in the exploration */
     uint64_t *group; /* three words: arrived, turn, value; NULL: alone */
-    enum bell_forgets forgets;
-    uint64_t task; /* what it does, as one number: all that it goes on with beside the above */
+    uint32_t points;
+    const uint64_t *kept;
+    uint32_t kept_words;
     uint64_t *arrivals; /* ghost: lanes that have reserved, of lanes that do the same; NULL: no matter which comes first */
     uint32_t arrival;   /* it may be the one after so many */
 };
@@ -41,12 +44,8 @@ BELL_STEP void bell_port_note(struct bell_lane *lane, const struct bell_note *no
             explore_discard(lane);
         explore_ghost(lane, lane->arrivals, lane->arrival + 1);
     }
-    if (lane->forgets == BELL_FORGETS_PUT
-        && (note->kind == BELL_EVENT_RESERVE || note->kind == BELL_EVENT_BUILD || note->kind == BELL_EVENT_DOORBELL
-            || note->kind == BELL_EVENT_PUBLISH))
-        explore_mark(lane, lane->task, (uint64_t)note->kind + 1, note->index);
-    if (lane->forgets == BELL_FORGETS_QUIET && note->kind == BELL_EVENT_POLL)
-        explore_mark(lane, lane->task, (uint64_t)note->kind + 1, 0);
+    if (lane->points >> note->kind & 1)
+        explore_mark(lane, lane->kept, lane->kept_words, (uint64_t)note->kind << 32 | note->index);
 }
 
 BELL_STEP uint64_t bell_port_load(struct bell_lane *lane, enum bell_memory memory, const uint64_t *word)
@@ -181,11 +180,11 @@ BELL_STEP void bell_port_write_bytes(struct bell_lane *lane, uint8_t *to, const 
 BELL_STEP enum bell_status bell_port_wait(struct bell_lane *lane, const void *key,
                                           bool (*done)(struct bell_lane *, void *), void *context, const char *what)
 {
-    if (lane->forgets == BELL_FORGETS_QUIET)
-        explore_mark(lane, lane->task, UINT64_MAX, 0);
+    if (lane->points & BELL_POINT_WAIT)
+        explore_mark(lane, lane->kept, lane->kept_words, UINT64_MAX);
     enum bell_status s = explore_wait(lane, key, done, context, what);
-    if (lane->forgets == BELL_FORGETS_QUIET)
-        explore_mark(lane, lane->task, UINT64_MAX, 1);
+    if (lane->points & BELL_POINT_WAIT)
+        explore_mark(lane, lane->kept, lane->kept_words, UINT64_MAX - 1);
     return s;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define EXACT_END 9007199254740992.0 /* 2^53: from here on a double may stand for its neighbour */
+#define WHOLE_END 1e15              /* whole numbers below it are printed without an exponent */
 
 static char *at(const struct bell_field *f, const void *object)
 {
@@ -131,6 +132,10 @@ void bell_field_text(const struct bell_field *f, const void *object, char *out, 
         (void)snprintf(out, size, "%.0f", bell_field_number(f, object));
     } else {
         double v = bell_field_number(f, object);
+        if (fabs(v) < WHOLE_END && !(v > floor(v))) {
+            (void)snprintf(out, size, "%.0f", v);
+            return;
+        }
         for (int digits = 6; digits <= 17; digits++) {
             (void)snprintf(out, size, "%.*g", digits, v);
             double back = strtod(out, NULL);

@@ -47,7 +47,8 @@ enum bell_status bell_field_set_number(const struct bell_field *field, void *obj
 /* Value as a number: ENUM gives its index, BOOL 0 or 1, STRING 0. */
 double bell_field_number(const struct bell_field *field, const void *object);
 
-/* Value as text into out[size]; a REAL in the shortest form that reads back the same. */
+/* Value as text into out[size]; a REAL in a short form that reads back the same, whole
+ * numbers below 1e15 without an exponent. */
 void bell_field_text(const struct bell_field *field, const void *object, char *out, size_t size);
 
 BELL_EXTERN_C_END

@@ -68,7 +68,8 @@ struct bell_free_parameter {
 
 struct bell_refit {
     struct bell_free_parameter *parameter;
-    size_t parameters;
+    size_t parameters; /* fitted to rows of the platforms that the runs use */
+    size_t followed;   /* after them: fitted to rows of other platforms, and kept */
     double *fitted;     /* parameters */
     double *interval;   /* parameters: relative half width, 95 % */
     double *leverage;   /* rows */

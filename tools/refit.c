@@ -26,6 +26,29 @@ static void owner_of(const struct bell_setup *setup, const struct bell_field *fi
         (void)snprintf(out, size, "%.*s", (int)strcspn(source + strlen(AS_ON), ",: "), source + strlen(AS_ON));
 }
 
+/* Is any run on this platform? */
+static bool is_used(const struct bell_predictions *p, const char *platform)
+{
+    for (size_t i = 0; i < p->runs; i++)
+        if (strcmp(p->run[i]->setup.platform.name, platform) == 0)
+            return true;
+    return false;
+}
+
+/* Parameters of platforms that are used come first. */
+static void put_used_first(const struct bell_predictions *p, struct bell_refit *r)
+{
+    size_t all = r->parameters;
+    r->parameters = 0;
+    for (size_t i = 0; i < all; i++)
+        if (is_used(p, r->parameter[i].platform)) {
+            struct bell_free_parameter moved = r->parameter[i];
+            r->parameter[i] = r->parameter[r->parameters];
+            r->parameter[r->parameters++] = moved;
+        }
+    r->followed = all - r->parameters;
+}
+
 static bool has_parameter(const struct bell_refit *r, const char *platform, const char *key)
 {
     for (size_t i = 0; i < r->parameters; i++)
@@ -55,6 +78,7 @@ enum bell_status bell_refit_parameters(const struct bell_predictions *p, struct 
             refit->parameter[refit->parameters++] = q;
         }
     }
+    put_used_first(p, refit);
     return BELL_OK;
 }
 

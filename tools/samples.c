@@ -109,6 +109,7 @@ static void fill_header(const struct bell_setup *setup, struct bell_trace_header
     (void)snprintf(h->revision, sizeof h->revision, "%s", BELL_REVISION);
     h->seed = setup->program.seed;
     h->depth = setup->stack.depth;
+    h->first_index = setup->program.first_index;
 }
 
 /* Lanes of a rank: lanes, then workers, then NIC queues. */

@@ -164,6 +164,8 @@ static void print_verdict(FILE *to, const struct verdict *v, const struct bell_p
                   v->now.percent[v->now.count - 1]);
     (void)fprintf(to, "%zu fitted parameters for %zu rows; every other value is measured, published or assumed "
                       "(bellwether list parameters)\n", refit->parameters, p->count);
+    if (refit->followed)
+        (void)fprintf(to, "%zu more values follow another platform, to whose rows they were fitted\n", refit->followed);
     if (is_left_out && v->left_out.count)
         (void)fprintf(to, "each row left out and predicted from the rest: median error %.1f %%, worst %.1f %% over %zu "
                           "rows; %zu rows alone fix a parameter, so the rest cannot predict them\n",

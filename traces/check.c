@@ -28,7 +28,7 @@ struct queue {
 };
 
 struct bell_check {
-    uint64_t seq, depth, fail_seq;
+    uint64_t seq, depth, first_index, fail_seq;
     bool fenced;      /* the ordering is one that orders */
     bool nic_visible; /* DELIVER and CQE of every WQE are in the trace */
     struct bell_map map;
@@ -86,6 +86,8 @@ static enum bell_status find_queue(struct bell_check *c, enum space space, const
     q->space = space;
     q->rank = e->rank;
     q->number = e->queue;
+    if (space == SPACE_SQ)
+        q->window.base = q->reserved = q->rung = q->dbrec = q->cqe_next = q->cqe_end = c->first_index;
     *at = c->queues;
     *out = q;
     return BELL_OK;
@@ -130,11 +132,17 @@ static enum bell_status check_build(struct bell_check *c, struct queue *q, const
     return BELL_OK;
 }
 
+/* Past the slots of a window; nothing was built from there on. */
+static uint64_t window_end(const struct bell_window *w)
+{
+    return w->room < UINT64_MAX - w->base ? w->base + w->room : UINT64_MAX;
+}
+
 /* What was built before `end` and not rung for yet is ordered now. */
 static void mark_fenced(struct queue *q, uint64_t end)
 {
-    /* Nothing was built past the window, and a reservation may be far longer than it. */
-    uint64_t stop = q->window.base + q->window.room;
+    /* A reservation may be far longer than the window. */
+    uint64_t stop = window_end(&q->window);
     for (uint64_t i = q->rung; i < end && i < stop; i++) {
         struct bell_slot *slot = bell_window_at(&q->window, i);
         if (slot && slot->filled) slot->fenced = true;
@@ -232,8 +240,11 @@ static enum bell_status check_poll(struct bell_check *c, struct queue *q, const 
     size_t before = c->map.used;
     uint64_t *seen = bell_map_at(&c->map, key_of(SPACE_LANE, e, e->lane));
     if (!seen) return bell_fail(err, BELL_NO_MEMORY, "event %" PRIu64 ": out of memory", e->seq);
-    if (c->map.used > before && ++c->lanes > LANES_MAX)
-        return bell_fail(err, BELL_UNSUPPORTED, "event %" PRIu64 ": too many lanes poll", e->seq);
+    if (c->map.used > before) {
+        *seen = c->first_index;
+        if (++c->lanes > LANES_MAX)
+            return bell_fail(err, BELL_UNSUPPORTED, "event %" PRIu64 ": too many lanes poll", e->seq);
+    }
     if (e->index < *seen)
         return broken(c, err, e->seq, "poll-monotonic", AT "lane %u polled %" PRIu64 " after %" PRIu64, WHO(q), e->lane,
                       e->index, *seen);
@@ -349,8 +360,7 @@ enum bell_status bell_check_event(struct bell_check *c, const struct bell_event 
 
 static enum bell_status end_sq(struct bell_check *c, const struct queue *q, struct bell_error *err)
 {
-    /* Past the window nothing was built, so the first slot there tells of all. */
-    uint64_t stop = q->window.base + q->window.room;
+    uint64_t stop = window_end(&q->window);
     for (uint64_t i = q->rung; i < q->reserved && i < stop; i++) {
         const struct bell_slot *slot = bell_window_at(&q->window, i);
         if (slot && slot->filled)
@@ -397,6 +407,7 @@ enum bell_status bell_check_begin(const struct bell_trace_header *header, struct
     struct bell_check *c = calloc(1, sizeof *c);
     if (!c) return bell_fail(err, BELL_NO_MEMORY, "checker: out of memory");
     c->depth = header->depth && header->depth < WINDOW_MAX ? header->depth : WINDOW_MAX;
+    c->first_index = header->first_index;
     c->fenced = header->ordering[0] && strcmp(header->ordering, "none") != 0;
     c->nic_visible = strcmp(header->executor, "verbs") != 0 && strcmp(header->executor, "mlx5") != 0;
     *out = c;

@@ -30,6 +30,8 @@
  * unrung                  at the end every built slot was rung for
  * incomplete              at the end nothing is reserved but not built, rung but not delivered, enqueued but not done
  *
+ * The index of an SQ starts at the header's first_index, that of a proxy ring at 0.
+ *
  * DELIVER and CQE events of a queue carry rank and queue of the sender.  Executors named "verbs" and "mlx5" cannot see
  * what the NIC does: for them the rules on DELIVER and CQE apply only to the events that are there. */
 #ifndef BELL_TRACES_CHECK_H
@@ -41,7 +43,7 @@ BELL_EXTERN_C_BEGIN
 
 struct bell_check;
 
-/* header: depth (0: at most 65536), ordering and executor are used.  On BELL_OK the caller calls bell_check_free. */
+/* header: depth (0: at most 65536), first_index, ordering and executor are used.  On BELL_OK the caller calls bell_check_free. */
 enum bell_status bell_check_begin(const struct bell_trace_header *header, struct bell_check **out,
                                   struct bell_error *err) BELL_MUST_USE;
 

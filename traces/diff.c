@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "traces/diff.h"
 
+#include "traces/window.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +13,10 @@ struct side {
     const char *path;
     struct bell_trace_reader *reader;
     struct bell_trace_header header;
+    const char *name;         /* "first" or "second" */
     struct bell_event *event; /* normalised only */
     size_t count, room;
+    struct bell_map last_poll; /* lane and queue to 1 + the place in event of its last POLL */
 };
 
 struct comparison {
@@ -90,6 +94,8 @@ static void compare_headers(struct comparison *c, const struct bell_trace_header
     }
     if (a->seed != b->seed) differ(c, "header: seed %016" PRIx64 "|%016" PRIx64, a->seed, b->seed);
     if (a->depth != b->depth) differ(c, "header: depth %" PRIu32 "|%" PRIu32, a->depth, b->depth);
+    if (a->first_index != b->first_index)
+        differ(c, "header: first_index %" PRIu64 "|%" PRIu64, a->first_index, b->first_index);
 }
 
 static enum bell_status compare_exactly(struct comparison *c, struct side *a, struct side *b, struct bell_error *err)
@@ -105,7 +111,7 @@ static enum bell_status compare_exactly(struct comparison *c, struct side *a, st
         if (s == BELL_OK && t == BELL_OK)
             compare_pair(c, &x, &y);
         else
-            compare_single(c, s == BELL_OK ? &x : &y, s == BELL_OK ? "first" : "second");
+            compare_single(c, s == BELL_OK ? &x : &y, s == BELL_OK ? a->name : b->name);
         /* A reader at its end stays there. */
     }
     if (bell_trace_dropped(a->reader) != bell_trace_dropped(b->reader))
@@ -163,22 +169,49 @@ static int compare_for_sort(const void *a, const void *b)
     return d ? d : three_way(x->start_ps, y->start_ps);
 }
 
-static enum bell_status load(struct side *side, struct bell_error *err)
+static enum bell_status append(struct side *side, const struct bell_event *e, struct bell_error *err)
+{
+    if (side->count == side->room) {
+        size_t room = side->room ? side->room * 2 : 1024;
+        struct bell_event *more = realloc(side->event, room * sizeof *more);
+        if (!more) return bell_fail(err, BELL_NO_MEMORY, "%s: out of memory after %zu events", side->path, side->count);
+        side->event = more;
+        side->room = room;
+    }
+    side->event[side->count++] = *e;
+    return BELL_OK;
+}
+
+/* How often a lane looks is a matter of time: of its POLL events in a queue the last takes the place of the others. */
+static enum bell_status append_poll(struct comparison *c, struct side *side, const struct bell_event *e,
+                                    struct bell_error *err)
+{
+    uint64_t key = UINT64_C(1) << 48 | (uint64_t)e->rank << 32 | (uint64_t)e->queue << 16 | e->lane;
+    uint64_t *at = bell_map_at(&side->last_poll, key);
+    if (!at) return bell_fail(err, BELL_NO_MEMORY, "%s: out of memory after %zu events", side->path, side->count);
+    if (!*at) {
+        *at = side->count + 1;
+        return append(side, e, err);
+    }
+    struct bell_event *last = &side->event[*at - 1];
+    if (e->index < last->index) {
+        char what[160];
+        describe(e, what, sizeof what);
+        differ(c, "%s: goes back from %" PRIu64 " in the %s trace", what, last->index, side->name);
+    }
+    *last = *e;
+    return BELL_OK;
+}
+
+static enum bell_status load(struct comparison *c, struct side *side, struct bell_error *err)
 {
     struct bell_event e;
     enum bell_status s;
     while ((s = bell_trace_next(side->reader, &e, err)) == BELL_OK) {
         if (bell_event_is_sim_only(e.kind)) continue;
-        if (side->count == side->room) {
-            size_t room = side->room ? side->room * 2 : 1024;
-            struct bell_event *more = realloc(side->event, room * sizeof *more);
-            if (!more)
-                return bell_fail(err, BELL_NO_MEMORY, "%s: out of memory after %zu events", side->path, side->count);
-            side->event = more;
-            side->room = room;
-        }
         e.start_ps = side->count;
-        side->event[side->count++] = e;
+        s = e.kind == BELL_EVENT_POLL ? append_poll(c, side, &e, err) : append(side, &e, err);
+        if (s != BELL_OK) return s;
     }
     if (side->count) qsort(side->event, side->count, sizeof *side->event, compare_for_sort);
     return s == BELL_EMPTY ? BELL_OK : s;
@@ -186,16 +219,16 @@ static enum bell_status load(struct side *side, struct bell_error *err)
 
 static enum bell_status compare_normalised(struct comparison *c, struct side *a, struct side *b, struct bell_error *err)
 {
-    enum bell_status s = load(a, err);
-    if (s == BELL_OK) s = load(b, err);
+    enum bell_status s = load(c, a, err);
+    if (s == BELL_OK) s = load(c, b, err);
     for (size_t i = 0, j = 0; s == BELL_OK && (i < a->count || j < b->count);) {
         int d = i == a->count ? 1 : j == b->count ? -1 : compare_place(&a->event[i], &b->event[j]);
         if (d == 0)
             compare_pair(c, &a->event[i++], &b->event[j++]);
         else if (d < 0)
-            compare_single(c, &a->event[i++], "first");
+            compare_single(c, &a->event[i++], a->name);
         else
-            compare_single(c, &b->event[j++], "second");
+            compare_single(c, &b->event[j++], b->name);
     }
     return s;
 }
@@ -208,7 +241,9 @@ enum bell_status bell_diff_files(const char *a, const char *b, const struct bell
     memset(&first, 0, sizeof first);
     memset(&second, 0, sizeof second);
     first.path = a;
+    first.name = "first";
     second.path = b;
+    second.name = "second";
     enum bell_status s = bell_trace_open(a, &first.reader, &first.header, err);
     if (s == BELL_OK) s = bell_trace_open(b, &second.reader, &second.header, err);
     if (s == BELL_OK)
@@ -218,6 +253,8 @@ enum bell_status bell_diff_files(const char *a, const char *b, const struct bell
     bell_trace_free(second.reader);
     free(first.event);
     free(second.event);
+    free(first.last_poll.pair);
+    free(second.last_poll.pair);
     if (s == BELL_OK) *count = c.count;
     return s;
 }

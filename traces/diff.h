@@ -9,7 +9,9 @@ BELL_EXTERN_C_BEGIN
 
 struct bell_diff {
     /* Compare what was done, not when: drops events that only a simulator sees, and times, seq, cause, actor and the
-     * header; then each queue on its own, ordered by index.  Lanes must still agree.  Needs memory for both traces.
+     * header; then each queue on its own, ordered by index.  Of the POLL events of a lane in a queue only the last
+     * counts, because how often a lane looks depends on time, but one that goes back is a difference.  Lanes must still
+     * agree.  Needs memory for both traces.
      * Otherwise everything is compared, event by event, in constant memory. */
     bool is_normalised;
     uint64_t report_max; /* differences to report; the rest is only counted */

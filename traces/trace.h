@@ -28,7 +28,8 @@ struct bell_trace_header {
     char digest[20];       /* of the parameters, hex */
     char revision[44];
     uint64_t seed;
-    uint32_t depth; /* of an SQ, in 64 B blocks; 0: unknown */
+    uint32_t depth;       /* of an SQ, in 64 B blocks; 0: unknown */
+    uint64_t first_index; /* where the index of each SQ starts; 0 when the file does not say */
 };
 
 struct bell_trace_writer;

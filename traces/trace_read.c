@@ -294,9 +294,12 @@ static bool take_header_args(struct scan *s, struct bell_trace_header *h)
         keys[texts] = bell_trace_texts[texts].key;
     keys[texts] = "seed";
     keys[texts + 1] = "depth";
-    keys[texts + 2] = NULL;
+    keys[texts + 2] = "first_index";
+    keys[texts + 3] = NULL;
     if (!take(s, '{', "'{'")) return false;
-    while (next_key(s, keys, &seen, &k, &done)) {
+    for (;;) {
+        if (peek(s, '}')) seen |= UINT32_C(1) << (texts + 2); /* may be left out */
+        if (!next_key(s, keys, &seen, &k, &done)) return false;
         if (done) {
             h->depth = (uint32_t)depth;
             return strcmp(h->schema, BELL_TRACE_SCHEMA) == 0 ? true : fail(s, "schema \"" BELL_TRACE_SCHEMA "\"");
@@ -309,8 +312,8 @@ static bool take_header_args(struct scan *s, struct bell_trace_header *h)
             h->seed = strtoull(seed, NULL, 16);
         }
         if (k == texts + 1 && !take_number(s, UINT32_MAX, &depth)) return false;
+        if (k == texts + 2 && !take_number(s, UINT64_MAX, &h->first_index)) return false;
     }
-    return false;
 }
 
 static bool take_end_args(struct scan *s, uint64_t *events, uint64_t *dropped)

@@ -132,6 +132,7 @@ static void put_header(struct bell_trace_writer *w, const struct bell_trace_head
     (void)snprintf(seed, sizeof seed, ",\"seed\":\"%016llx\"", (unsigned long long)header->seed);
     put_text(w, seed);
     put_field(w, ",\"depth\":", header->depth);
+    put_field(w, ",\"first_index\":", header->first_index);
     put_text(w, "}},\n");
 }
 

@@ -75,8 +75,7 @@ static struct coroutine *coroutine_of(struct bell_lane *lane)
 struct explore *explore_new(void)
 {
     struct explore *x = aligned_alloc(64, (sizeof *x + 63) / 64 * 64);
-    if (!x)
-        return NULL;
+    if (!x) return NULL;
     memset(x, 0, sizeof *x);
     x->frame = aligned_alloc(64, EXPLORE_DEPTH_MAX * sizeof *x->frame);
     if (!x->frame || !table_open(&x->table)) {
@@ -129,8 +128,7 @@ struct bell_lane *explore_lane(struct explore *x, const char *name, void (*run)(
     c->lane.id.group_size = 1;
     c->stack = malloc(EXPLORE_STACK_BYTES);
     c->log = malloc(EXPLORE_LOG_MAX * sizeof *c->log);
-    if (!c->stack || !c->log)
-        abort();
+    if (!c->stack || !c->log) abort();
     return &c->lane;
 }
 
@@ -155,8 +153,7 @@ const char *explore_failure(const struct explore *x)
 __attribute__((format(printf, 3, 4))) static size_t say(struct explore *x, size_t used, const char *format, ...)
 {
     va_list arguments;
-    if (used >= sizeof x->failure)
-        return used;
+    if (used >= sizeof x->failure) return used;
     va_start(arguments, format);
     int n = vsnprintf(x->failure + used, sizeof x->failure - used, format, arguments);
     va_end(arguments);
@@ -166,8 +163,7 @@ __attribute__((format(printf, 3, 4))) static size_t say(struct explore *x, size_
 /* Keeps the first failure, with the schedule that led to it. */
 static void fail_with(struct explore *x, const char *text)
 {
-    if (x->has_failed)
-        return;
+    if (x->has_failed) return;
     x->has_failed = true;
     size_t used = say(x, 0, "%s\nschedule:\n", text);
     for (uint32_t d = 0; d <= x->depth; d++) {
@@ -219,8 +215,7 @@ static void start_lane(struct explore *x, struct coroutine *c, bool is_rewinding
 /* Bring the coroutine to where the current state has its lane. */
 static void rewind_lane(struct explore *x, struct coroutine *c)
 {
-    if (c->position != x->memory.now.logged[c->lane.number])
-        start_lane(x, c, true);
+    if (c->position != x->memory.now.logged[c->lane.number]) start_lane(x, c, true);
 }
 
 static bool is_step(const struct explore_memory *m, uint32_t place)
@@ -232,10 +227,8 @@ static bool is_step(const struct explore_memory *m, uint32_t place)
 static bool enter(struct coroutine *c, bool is_a_step)
 {
     const struct explore_state *now = &c->lane.explore->memory.now;
-    if (c->is_rewinding && c->position < now->logged[c->lane.number])
-        return false;
-    if (c->is_in_wait || !is_a_step)
-        return true;
+    if (c->is_rewinding && c->position < now->logged[c->lane.number]) return false;
+    if (c->is_in_wait || !is_a_step) return true;
     park(c);
     return true;
 }
@@ -247,8 +240,7 @@ static void put_log(struct coroutine *c, const void *bytes, size_t size)
     for (size_t done = 0; done < size; done += 8) {
         uint64_t word = 0;
         memcpy(&word, (const uint8_t *)bytes + done, size - done < 8 ? size - done : 8);
-        if (c->position == EXPLORE_LOG_MAX)
-            abort();
+        if (c->position == EXPLORE_LOG_MAX) abort();
         c->log[c->position++] = word;
         now->seen[c->lane.number] = explore_mix(now->seen[c->lane.number], word);
     }
@@ -271,8 +263,7 @@ static void judge(struct coroutine *c, const char *what, uint32_t place, uint64_
         f->place = place;
         f->value = value;
     }
-    if (!wrong)
-        return;
+    if (!wrong) return;
     char text[200];
     (void)snprintf(text, sizeof text, "%s: %s of %s: %s", c->name, what,
                    place == UINT32_MAX ? "?" : x->memory.place[place].name, wrong);
@@ -290,8 +281,7 @@ static uint64_t first_word(const void *bytes, size_t size)
 
 static void wake(struct explore *x, const void *key)
 {
-    if (key && x->wakes < EXPLORE_WAKES_MAX)
-        x->woken[x->wakes++] = key;
+    if (key && x->wakes < EXPLORE_WAKES_MAX) x->woken[x->wakes++] = key;
 }
 
 void explore_load(struct bell_lane *lane, const char *what, void *to, const void *from, size_t size, bool acquire)
@@ -411,8 +401,7 @@ enum bell_status explore_wait(struct bell_lane *lane, const void *key, bool (*do
 
 void explore_fence(struct bell_lane *lane)
 {
-    if (!coroutine_of(lane)->is_rewinding)
-        memory_fence(&lane->explore->memory, lane->number);
+    if (!coroutine_of(lane)->is_rewinding) memory_fence(&lane->explore->memory, lane->number);
 }
 
 void explore_read(struct bell_lane *lane, void *to, const void *from, size_t size)
@@ -425,19 +414,16 @@ void explore_read(struct bell_lane *lane, void *to, const void *from, size_t siz
     }
     memcpy(to, from, size);
     put_log(c, to, size);
-    judge(c, "read", memory_place(m, from), first_word(to, size),
-          memory_read(m, lane->number, memory_place(m, from)));
+    judge(c, "read", memory_place(m, from), first_word(to, size), memory_read(m, lane->number, memory_place(m, from)));
 }
 
 void explore_write(struct bell_lane *lane, void *to, const void *from, size_t size)
 {
     struct coroutine *c = coroutine_of(lane);
     struct explore_memory *m = &lane->explore->memory;
-    if (c->is_rewinding || size == 0)
-        return;
+    if (c->is_rewinding || size == 0) return;
     memcpy(to, from, size);
-    judge(c, "write", memory_place(m, to), first_word(from, size),
-          memory_write(m, lane->number, memory_place(m, to)));
+    judge(c, "write", memory_place(m, to), first_word(from, size), memory_write(m, lane->number, memory_place(m, to)));
 }
 
 void explore_touch(struct bell_lane *lane, const void *at)
@@ -456,15 +442,13 @@ bool explore_holds(struct bell_lane *lane, const void *at)
 
 void explore_ghost(struct bell_lane *lane, uint64_t *word, uint64_t value)
 {
-    if (!coroutine_of(lane)->is_rewinding)
-        *word = value;
+    if (!coroutine_of(lane)->is_rewinding) *word = value;
 }
 
 void explore_mark(struct bell_lane *lane, const uint64_t *kept, uint32_t words, uint64_t point)
 {
     uint64_t seen = explore_mix(1, point);
-    if (coroutine_of(lane)->is_rewinding)
-        return;
+    if (coroutine_of(lane)->is_rewinding) return;
     for (uint32_t w = 0; w < words; w++)
         seen = explore_mix(seen, kept[w]);
     lane->explore->memory.now.seen[lane->number] = seen;
@@ -480,8 +464,7 @@ void explore_discard(struct bell_lane *lane)
 void explore_claim(struct bell_lane *lane, bool claim, const char *text)
 {
     struct coroutine *c = coroutine_of(lane);
-    if (claim)
-        return;
+    if (claim) return;
     char line[200];
     (void)snprintf(line, sizeof line, "%s: %s", c->name, text);
     fail_with(lane->explore, line);
@@ -508,15 +491,13 @@ static void take_step(struct explore *x, uint32_t l)
     set_bit(&now->waits, l, c->is_waiting);
     set_bit(&now->ended, l, c->has_ended);
     set_bit(&now->asleep, l, false);
-    if (now->clock[l].of[l] + 50u > EXPLORE_CLOCK_MAX)
-        fail_with(x, "too many accesses for the clocks");
+    if (now->clock[l].of[l] + 50u > EXPLORE_CLOCK_MAX) fail_with(x, "too many accesses for the clocks");
 }
 
 static bool is_woken(const struct explore *x, const void *key)
 {
     for (uint32_t i = 0; i < x->wakes; i++)
-        if (x->woken[i] == key)
-            return true;
+        if (x->woken[i] == key) return true;
     return false;
 }
 
@@ -530,13 +511,11 @@ static uint32_t find_enabled(struct explore *x)
         bool can = !(now->ended >> l & 1);
         if (can && now->waits >> l & 1) {
             rewind_lane(x, c);
-            if (x->by_key && is_woken(x, c->key))
-                set_bit(&now->asleep, l, false);
+            if (x->by_key && is_woken(x, c->key)) set_bit(&now->asleep, l, false);
             c->is_peeking = true;
             can = c->done(&c->lane, c->done_context);
             c->is_peeking = false;
-            if (x->by_key && !can)
-                set_bit(&now->asleep, l, true);
+            if (x->by_key && !can) set_bit(&now->asleep, l, true);
             can = can && !(now->asleep >> l & 1);
         }
         enabled |= (uint32_t)can << l;
@@ -574,15 +553,12 @@ static bool arrive(struct explore *x, uint32_t depth, const char *(*at_end)(stru
     f->enabled = f->left = enabled;
     memset(&f->schedules, 0, sizeof f->schedules);
     x->result.states++;
-    if (depth > x->result.longest)
-        x->result.longest = depth;
-    if (enabled)
-        return true;
+    if (depth > x->result.longest) x->result.longest = depth;
+    if (enabled) return true;
     const char *wrong = x->memory.now.ended + 1u != 1u << x->memory.lanes ? "deadlock: every lane waits"
                         : at_end                                          ? at_end(x, context)
                                                                           : NULL;
-    if (wrong)
-        fail_with(x, wrong);
+    if (wrong) fail_with(x, wrong);
     f->schedules.word[0] = 1;
     return true;
 }
@@ -593,8 +569,7 @@ static void advance(struct explore *x, const char *(*check)(struct explore *x, v
 {
     struct frame *f = &x->frame[x->depth];
     uint32_t lane = (uint32_t)__builtin_ctz(f->left);
-    if (f->left != f->enabled)
-        x->memory.now = f->state;
+    if (f->left != f->enabled) x->memory.now = f->state;
     f->left &= f->left - 1;
     f->lane = lane;
     f->what = NULL;
@@ -602,10 +577,8 @@ static void advance(struct explore *x, const char *(*check)(struct explore *x, v
     x->is_discarded = false;
     take_step(x, lane);
     const char *wrong = check && !x->has_failed ? check(x, context) : NULL;
-    if (wrong)
-        fail_with(x, wrong);
-    if (x->depth + 2 > EXPLORE_DEPTH_MAX)
-        fail_with(x, "schedule too long");
+    if (wrong) fail_with(x, wrong);
+    if (x->depth + 2 > EXPLORE_DEPTH_MAX) fail_with(x, "schedule too long");
     if (!x->has_failed && !x->is_discarded && arrive(x, x->depth + 1, at_end, context))
         x->frame[++x->depth].what = NULL;
 }
@@ -615,8 +588,7 @@ bool explore_run(struct explore *x, const char *(*check)(struct explore *x, void
 {
     x->depth = 0;
     start(x);
-    if (!x->has_failed)
-        (void)arrive(x, 0, at_end, context);
+    if (!x->has_failed) (void)arrive(x, 0, at_end, context);
     while (!x->has_failed) {
         struct frame *f = &x->frame[x->depth];
         if (f->left) {
@@ -624,8 +596,7 @@ bool explore_run(struct explore *x, const char *(*check)(struct explore *x, void
             continue;
         }
         table_put(&x->table, f->key, f->schedules);
-        if (x->depth == 0)
-            break;
+        if (x->depth == 0) break;
         count_add(&x->frame[--x->depth].schedules, &f->schedules);
     }
     x->result.schedules = x->frame[0].schedules;

@@ -3,13 +3,13 @@
  *
  * Lanes are coroutines that stop before each step: an access to a shared word, or a wait.  What a lane does is a
  * function of what its steps returned, so a state is the shared memory, what each lane has seen, and who has
- * synchronised with whom; each state is visited once, and every lane that can run is tried there.  States are told apart
- * by 128-bit hashes.  The schedules through a state are counted, not walked one by one.
+ * synchronised with whom; each state is visited once, and every lane that can run is tried there.  States are told
+ * apart by 128-bit hashes.  The schedules through a state are counted, not walked one by one.
  *
  * Memory: words hold one value at a time.  Plain accesses (WQE blocks, payload, guarded words) are no steps; clocks
- * tell whether two that conflict are ordered, whatever order they ran in.  Only these order: release to acquire, a fence
- * followed by a store to an acquire, and cas.  A relaxed load orders nothing, a fence orders only stores, and a store
- * that neither releases nor follows a fence carries nothing with it.
+ * tell whether two that conflict are ordered, whatever order they ran in.  Only these order: release to acquire, a
+ * fence followed by a store to an acquire, and cas.  A relaxed load orders nothing, a fence orders only stores, and a
+ * store that neither releases nor follows a fence carries nothing with it.
  *
  * A lane function must keep its state in local variables, and reach shared memory through the port or the functions
  * below only: to go back, lanes are run again from their start over what their steps returned. */
@@ -56,7 +56,8 @@ void *explore_place(struct explore *x, const char *name, size_t bytes, uint32_t 
 struct bell_lane *explore_lane(struct explore *x, const char *name, void (*run)(struct bell_lane *, void *),
                                void *context);
 
-/* A lane that waits runs on only after a change of its key: of a word by store_release or cas, or by a store that names it. */
+/* A lane that waits runs on only after a change of its key: of a word by store_release or cas, or by a store that names
+ * it. */
 void explore_wake_by_key(struct explore *x);
 
 /* Try every schedule from here.  check: NULL, or why the step from `before` is wrong (a place's memory before the step

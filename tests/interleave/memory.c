@@ -23,8 +23,7 @@ uint32_t memory_place(const struct explore_memory *m, const void *at)
 static void clock_join(struct explore_clock *into, const struct explore_clock *from)
 {
     for (uint32_t i = 0; i < EXPLORE_LANES_MAX; i++)
-        if (into->of[i] < from->of[i])
-            into->of[i] = from->of[i];
+        if (into->of[i] < from->of[i]) into->of[i] = from->of[i];
 }
 
 /* The lane's next access, which nobody knows of yet. */
@@ -43,8 +42,7 @@ static bool knows_reads(const struct explore_memory *m, uint32_t lane, uint32_t 
 {
     const struct explore_access *a = &m->now.access[place];
     for (uint32_t l = 0; l < m->lanes; l++)
-        if (l != lane && a->read[l] > m->now.clock[lane].of[l])
-            return false;
+        if (l != lane && a->read[l] > m->now.clock[lane].of[l]) return false;
     return true;
 }
 
@@ -67,11 +65,10 @@ const char *memory_write(struct explore_memory *m, uint32_t lane, uint32_t place
 const char *memory_load(struct explore_memory *m, uint32_t lane, uint32_t place, bool acquire)
 {
     enum explore_kind kind = m->place[place].kind;
-    if (acquire)
-        clock_join(&m->now.clock[lane], &m->now.released[place]);
-    if (kind == EXPLORE_DATA)
-        return memory_read(m, lane, place);
-    if ((kind == EXPLORE_FOLLOW || kind == EXPLORE_FIXED) && (m->now.access[place].storer == 0 || !knows_store(m, lane, place)))
+    if (acquire) clock_join(&m->now.clock[lane], &m->now.released[place]);
+    if (kind == EXPLORE_DATA) return memory_read(m, lane, place);
+    if ((kind == EXPLORE_FOLLOW || kind == EXPLORE_FIXED) &&
+        (m->now.access[place].storer == 0 || !knows_store(m, lane, place)))
         return "load without having acquired any store";
     return NULL;
 }
@@ -80,8 +77,8 @@ const char *memory_store(struct explore_memory *m, uint32_t lane, uint32_t place
 {
     enum explore_kind kind = m->place[place].kind;
     const char *wrong = NULL;
-    if (kind == EXPLORE_SERIAL || kind == EXPLORE_DATA
-        || ((kind == EXPLORE_FOLLOW || kind == EXPLORE_FIXED) && m->now.access[place].storer == 0))
+    if (kind == EXPLORE_SERIAL || kind == EXPLORE_DATA ||
+        ((kind == EXPLORE_FOLLOW || kind == EXPLORE_FIXED) && m->now.access[place].storer == 0))
         wrong = memory_write(m, lane, place);
     m->now.released[place] = release ? m->now.clock[lane] : m->now.fenced[lane];
     return wrong;
@@ -105,8 +102,7 @@ static void forget(struct explore_memory *m)
     for (uint32_t l = 0; l < m->lanes; l++) {
         all[l] = UINT16_MAX;
         for (uint32_t k = 0; k < m->lanes; k++)
-            if (!(m->now.ended >> k & 1) && m->now.clock[k].of[l] < all[l])
-                all[l] = m->now.clock[k].of[l];
+            if (!(m->now.ended >> k & 1) && m->now.clock[k].of[l] < all[l]) all[l] = m->now.clock[k].of[l];
     }
     for (uint32_t p = 0; p < m->places; p++) {
         struct explore_access *a = &m->now.access[p];
@@ -115,8 +111,7 @@ static void forget(struct explore_memory *m)
             a->storer = 1;
         }
         for (uint32_t l = 0; l < m->lanes; l++)
-            if (a->read[l] <= all[l])
-                a->read[l] = 0;
+            if (a->read[l] <= all[l]) a->read[l] = 0;
     }
 }
 
@@ -128,11 +123,9 @@ static void rank_clocks(const struct explore_memory *m, uint8_t rank[][EXPLORE_C
         memset(rank[l], 0, s->clock[l].of[l] + 1u);
     for (uint32_t p = 0; p < m->places; p++) {
         const struct explore_access *a = &s->access[p];
-        if (a->store)
-            rank[a->storer - 1][a->store] = 1;
+        if (a->store) rank[a->storer - 1][a->store] = 1;
         for (uint32_t l = 0; l < m->lanes; l++)
-            if (a->read[l])
-                rank[l][a->read[l]] = 1;
+            if (a->read[l]) rank[l][a->read[l]] = 1;
     }
     for (uint32_t l = 0; l < m->lanes; l++)
         for (uint32_t c = 1; c <= s->clock[l].of[l]; c++)
@@ -171,12 +164,10 @@ struct explore_key memory_fingerprint(struct explore_memory *m)
     for (uint32_t p = 0; p < m->places; p++) {
         const struct explore_access *a = &s->access[p];
         struct explore_clock reads = { { 0 } };
-        if (m->place[p].kind == EXPLORE_GHOST)
-            continue;
+        if (m->place[p].kind == EXPLORE_GHOST) continue;
         if (m->place[p].kind != EXPLORE_DATA && m->place[p].kind != EXPLORE_FIXED)
             take_in_clock(&key, m, &s->released[p], rank);
-        if (m->place[p].kind == EXPLORE_WORD)
-            continue;
+        if (m->place[p].kind == EXPLORE_WORD) continue;
         memcpy(reads.of, a->read, sizeof reads.of);
         take_in_clock(&key, m, &reads, rank);
         take_in(&key, (uint64_t)(a->store ? rank[a->storer - 1][a->store] : 0) << 8 | a->storer);

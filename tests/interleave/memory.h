@@ -26,9 +26,9 @@ struct explore_state {
     struct explore_clock clock[EXPLORE_LANES_MAX], fenced[EXPLORE_LANES_MAX];
     struct explore_clock released[EXPLORE_PLACES_MAX];
     struct explore_access access[EXPLORE_PLACES_MAX];
-    uint64_t seen[EXPLORE_LANES_MAX];    /* hash of what the lane's steps returned */
-    uint32_t logged[EXPLORE_LANES_MAX];  /* words of its log */
-    uint8_t waits, ended, asleep;        /* bit a lane */
+    uint64_t seen[EXPLORE_LANES_MAX];   /* hash of what the lane's steps returned */
+    uint32_t logged[EXPLORE_LANES_MAX]; /* words of its log */
+    uint8_t waits, ended, asleep;       /* bit a lane */
 };
 
 struct explore_memory {

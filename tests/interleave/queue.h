@@ -12,9 +12,9 @@ struct queue {
     struct bell_sq sq;
     struct bell_region region; /* all that puts may read and write */
     struct bell_stack stack;
-    uint64_t start;     /* first index */
-    uint64_t blocks;    /* that will be posted */
-    uint8_t *target;    /* one of target_bytes for each put */
+    uint64_t start;  /* first index */
+    uint64_t blocks; /* that will be posted */
+    uint8_t *target; /* one of target_bytes for each put */
     uint32_t targets, target_bytes;
     uint64_t *delivered; /* ghost: times that each put arrived */
     uint64_t *executed;  /* ghost: index after the last WQE that the NIC carried out */
@@ -31,8 +31,8 @@ struct queue_counts {
     uint64_t states, steps;
 };
 
-/* Explore and free x; print the counts.  The running test fails when the exploration does, with the schedule that led to
- * it, or when the counts are others; counts NULL: any. */
+/* Explore and free x; print the counts.  The running test fails when the exploration does, with the schedule that led
+ * to it, or when the counts are others; counts NULL: any. */
 void queue_explore(struct explore *x, const char *name, const char *(*check)(struct explore *x, void *context),
                    const char *(*at_end)(struct explore *x, void *context), void *context,
                    const struct queue_counts *counts);

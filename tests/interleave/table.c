@@ -22,8 +22,8 @@ void table_close(struct explore_table *t)
 static struct explore_entry *seek(const struct explore_table *t, struct explore_key key)
 {
     size_t at = key.low & (t->size - 1);
-    while ((t->entry[at].key.low | t->entry[at].key.high)
-           && (t->entry[at].key.low != key.low || t->entry[at].key.high != key.high))
+    while ((t->entry[at].key.low | t->entry[at].key.high) &&
+           (t->entry[at].key.low != key.low || t->entry[at].key.high != key.high))
         at = (at + 1) & (t->size - 1);
     return t->entry + at;
 }
@@ -37,19 +37,16 @@ const struct explore_count *table_find(const struct explore_table *t, struct exp
 static void grow(struct explore_table *t)
 {
     struct explore_table wide = { calloc(t->size * 2, sizeof *t->entry), t->size * 2, t->used };
-    if (!wide.entry)
-        abort();
+    if (!wide.entry) abort();
     for (size_t i = 0; i < t->size; i++)
-        if (t->entry[i].key.low | t->entry[i].key.high)
-            *seek(&wide, t->entry[i].key) = t->entry[i];
+        if (t->entry[i].key.low | t->entry[i].key.high) *seek(&wide, t->entry[i].key) = t->entry[i];
     free(t->entry);
     *t = wide;
 }
 
 void table_put(struct explore_table *t, struct explore_key key, struct explore_count schedules)
 {
-    if (t->used * 2 > t->size)
-        grow(t);
+    if (t->used * 2 > t->size) grow(t);
     struct explore_entry *e = seek(t, key);
     t->used += (e->key.low | e->key.high) == 0;
     e->key = key;
@@ -64,8 +61,7 @@ void count_add(struct explore_count *to, const struct explore_count *more)
         carry = sum < more->word[i] || all < carry;
         to->word[i] = all;
     }
-    if (carry)
-        abort();
+    if (carry) abort();
 }
 
 /* Long division by ten, in halves of words. */

@@ -10,7 +10,7 @@ struct explore_table {
     struct explore_entry {
         struct explore_key key; /* {0, 0}: free */
         struct explore_count schedules;
-    } *entry;
+    } * entry;
     size_t size, used;
 };
 

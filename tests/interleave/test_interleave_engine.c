@@ -31,16 +31,14 @@ static void expect_failure(struct explore *x, const char *text)
 {
     struct explore_result result;
     assert_false(explore_run(x, NULL, NULL, NULL, &result));
-    if (!strstr(explore_failure(x), text))
-        fail_msg("expected '%s' in: %s", text, explore_failure(x));
+    if (!strstr(explore_failure(x), text)) fail_msg("expected '%s' in: %s", text, explore_failure(x));
     explore_free(x);
 }
 
 static void expect_schedules(struct explore *x, unsigned long schedules)
 {
     struct explore_result result;
-    if (!explore_run(x, NULL, NULL, NULL, &result))
-        fail_msg("%s", explore_failure(x));
+    if (!explore_run(x, NULL, NULL, NULL, &result)) fail_msg("%s", explore_failure(x));
     assert_true(result.schedules.word[0] == schedules && result.schedules.word[1] == 0);
     explore_free(x);
 }
@@ -78,8 +76,7 @@ static void produce(struct bell_lane *lane, void *context)
     struct words *w = context;
     uint64_t value = 7;
     explore_write(lane, w->data, &value, sizeof value);
-    if (w->fence)
-        bell_port_fence(lane, BELL_SCOPE_GPU);
+    if (w->fence) bell_port_fence(lane, BELL_SCOPE_GPU);
     if (w->release)
         bell_port_store_release(lane, BELL_MEMORY_HOST, w->flag, 1);
     else

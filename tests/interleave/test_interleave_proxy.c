@@ -76,8 +76,7 @@ static void produce(struct bell_lane *lane, void *context)
         enqueue(lane, p, &ring, put, &index);
         uint64_t kept[] = { put, index, ring.next, ring.cached };
         explore_mark(lane, kept, 4, 0);
-        if (s->lazy && put + 1 < s->puts)
-            continue;
+        if (s->lazy && put + 1 < s->puts) continue;
         explore_claim(lane, bell_ring_quiet(lane, &ring, index + 1) == BELL_OK, "quiet failed");
         for (uint32_t done = s->lazy ? 0 : put; done <= put; done++)
             verify(lane, p, done);
@@ -117,8 +116,8 @@ static const char *check(struct explore *x, void *context)
 {
     const struct proxy *p = context;
     uint64_t progress = *p->ring.progress, done = *p->ring.done;
-    if (progress < *(const uint64_t *)explore_before(x, p->ring.progress)
-        || done < *(const uint64_t *)explore_before(x, p->ring.done))
+    if (progress < *(const uint64_t *)explore_before(x, p->ring.progress) ||
+        done < *(const uint64_t *)explore_before(x, p->ring.done))
         return "a counter of the ring falls back";
     if (done > progress || done > *p->queue.executed - p->queue.start)
         return "something is done that the NIC has not carried out";
@@ -129,8 +128,8 @@ static const char *at_end(struct explore *x, void *context)
 {
     struct proxy *p = context;
     uint64_t all = p->queue.targets;
-    if (*p->ring.progress != all || *p->ring.done != all
-        || (p->setup->protocol == BELL_PROTOCOL_BASELINE && *p->ring.head != all))
+    if (*p->ring.progress != all || *p->ring.done != all ||
+        (p->setup->protocol == BELL_PROTOCOL_BASELINE && *p->ring.head != all))
         return "the counters of the ring do not meet at the end";
     return queue_at_end(x, &p->queue);
 }
@@ -167,8 +166,7 @@ static struct explore *open_setup(const struct setup *s, struct proxy *p, bool b
     }
     (void)explore_lane(x, "worker", work, p);
     (void)explore_lane(x, "nic", queue_nic, &p->queue);
-    if (by_key)
-        explore_wake_by_key(x);
+    if (by_key) explore_wake_by_key(x);
     return x;
 }
 
@@ -179,15 +177,55 @@ static struct explore *open_setup(const struct setup *s, struct proxy *p, bool b
 
 /* protocol, lanes, puts, depth of the ring, of the queue, batch, CQ, inline, lazy; counts */
 static const struct setup setups[] = {
-    { "tuned, ring 1, queue 1", TUNED, 1, 3, 1, 1, 1, RING, false, true, { "", 0, 0 } },
-    { "tuned, ring 2, queue 2, inline", TUNED, 1, 3, 2, 2, 2, COLL, true, true, { "", 0, 0 } },
-    { "tuned, ring 2, queue 4, batch 2", TUNED, 1, 4, 2, 4, 2, RING, false, true, { "", 0, 0 } },
-    { "tuned, ring 1, waiting for each", TUNED, 1, 3, 1, 2, 1, COLL, false, false, { "", 0, 0 } },
-    { "baseline, ring 1, queue 1", BASE, 1, 3, 1, 1, 1, COLL, true, true, { "", 0, 0 } },
-    { "baseline, 2 lanes, ring 1, queue 1", BASE, 2, 2, 1, 1, 1, RING, false, false, { "", 0, 0 } },
-    { "baseline, 2 lanes, ring 2, queue 2", BASE, 2, 2, 2, 2, 2, COLL, false, false, { "", 0, 0 } },
-    { "baseline, 2 lanes, ring 2, queue 4", BASE, 2, 2, 2, 4, 2, RING, false, true, { "", 0, 0 } },
-    { "baseline, 2 lanes, ring 4, queue 2", BASE, 2, 2, 4, 2, 1, RING, true, true, { "", 0, 0 } },
+    { "tuned, ring 1, queue 1", TUNED, 1, 3, 1, 1, 1, RING, false, true, { "16236288", 208, 383 } },
+    { "tuned, ring 2, queue 2, inline", TUNED, 1, 3, 2, 2, 2, COLL, true, true, { "415032", 406, 718 } },
+    { "tuned, ring 2, queue 4, batch 2", TUNED, 1, 4, 2, 4, 2, RING, false, true, { "17495590402121", 14418, 29898 } },
+    { "tuned, ring 1, waiting for each", TUNED, 1, 3, 1, 2, 1, COLL, false, false, { "120000", 88, 116 } },
+    { "baseline, ring 1, queue 1", BASE, 1, 3, 1, 1, 1, COLL, true, true, { "633718368", 268, 509 } },
+    { "baseline, 2 lanes, ring 1, queue 1",
+      BASE,
+      2,
+      2,
+      1,
+      1,
+      1,
+      RING,
+      false,
+      false,
+      { "1991854343470032", 1434, 2908 } },
+    { "baseline, 2 lanes, ring 2, queue 2",
+      BASE,
+      2,
+      2,
+      2,
+      2,
+      2,
+      COLL,
+      false,
+      false,
+      { "761215583912892", 3790, 7315 } },
+    { "baseline, 2 lanes, ring 2, queue 4",
+      BASE,
+      2,
+      2,
+      2,
+      4,
+      2,
+      RING,
+      false,
+      true,
+      { "97712990958057074842", 208836, 492360 } },
+    { "baseline, 2 lanes, ring 4, queue 2",
+      BASE,
+      2,
+      2,
+      4,
+      2,
+      1,
+      RING,
+      true,
+      true,
+      { "8235419245653659690", 115521, 268168 } },
 };
 
 static void run_all(bool by_key)

@@ -128,8 +128,11 @@ BELL_STEP void bell_port_store_dbrec(struct bell_lane *lane, enum bell_memory me
 {
     (void)memory;
     bell_soft_publishing(lane);
-    __atomic_store_n(dbrec, value,
-                     scope != BELL_SCOPE_NONE || lane->is_fenced ? __ATOMIC_RELEASE : __ATOMIC_RELAXED);
+    /* Two calls, because an order chosen at run time becomes the strongest one. */
+    if (scope != BELL_SCOPE_NONE || lane->is_fenced)
+        __atomic_store_n(dbrec, value, __ATOMIC_RELEASE);
+    else
+        __atomic_store_n(dbrec, value, __ATOMIC_RELAXED);
 }
 
 BELL_STEP void bell_port_store_doorbell(struct bell_lane *lane, uint64_t *doorbell, uint64_t value,
@@ -137,8 +140,11 @@ BELL_STEP void bell_port_store_doorbell(struct bell_lane *lane, uint64_t *doorbe
 {
     (void)blueflame;
     bell_soft_publishing(lane);
-    __atomic_store_n(doorbell, value,
-                     scope != BELL_SCOPE_NONE || lane->is_fenced ? __ATOMIC_RELEASE : __ATOMIC_RELAXED);
+    /* Two calls, because an order chosen at run time becomes the strongest one. */
+    if (scope != BELL_SCOPE_NONE || lane->is_fenced)
+        __atomic_store_n(doorbell, value, __ATOMIC_RELEASE);
+    else
+        __atomic_store_n(doorbell, value, __ATOMIC_RELAXED);
     lane->is_fenced = false;
 }
 

@@ -21,8 +21,9 @@ struct bell_lane {
     uint32_t points;
     const uint64_t *kept;
     uint32_t kept_words;
-    uint64_t *arrivals; /* ghost: lanes that have reserved, of lanes that do the same; NULL: no matter which comes first */
-    uint32_t arrival;   /* it may be the one after so many */
+    uint64_t
+        *arrivals; /* ghost: lanes that have reserved, of lanes that do the same; NULL: no matter which comes first */
+    uint32_t arrival; /* it may be the one after so many */
 };
 
 BELL_STEP uint64_t bell_port_now(struct bell_lane *lane)
@@ -40,8 +41,7 @@ BELL_STEP void bell_port_work(struct bell_lane *lane, enum bell_work work)
 BELL_STEP void bell_port_note(struct bell_lane *lane, const struct bell_note *note)
 {
     if (note->kind == BELL_EVENT_RESERVE && lane->arrivals && *lane->arrivals <= lane->arrival) {
-        if (*lane->arrivals < lane->arrival)
-            explore_discard(lane);
+        if (*lane->arrivals < lane->arrival) explore_discard(lane);
         explore_ghost(lane, lane->arrivals, lane->arrival + 1);
     }
     if (lane->points >> note->kind & 1)
@@ -98,8 +98,7 @@ BELL_STEP void bell_port_store_wqe(struct bell_lane *lane, enum bell_memory memo
 
 BELL_STEP void bell_port_fence(struct bell_lane *lane, enum bell_scope scope)
 {
-    if (scope != BELL_SCOPE_NONE)
-        explore_fence(lane);
+    if (scope != BELL_SCOPE_NONE) explore_fence(lane);
 }
 
 BELL_STEP void bell_port_store_dbrec(struct bell_lane *lane, enum bell_memory memory, uint32_t *dbrec, uint32_t value,
@@ -134,8 +133,7 @@ BELL_STEP bool bell_port_load_entry(struct bell_lane *lane, const struct bell_en
                                     struct bell_entry *out)
 {
     explore_load(lane, "load_entry", out, entry, sizeof *out, true);
-    if (out->hi >> 63 != parity)
-        return false;
+    if (out->hi >> 63 != parity) return false;
     explore_touch(lane, entry);
     return true;
 }
@@ -180,11 +178,9 @@ BELL_STEP void bell_port_write_bytes(struct bell_lane *lane, uint8_t *to, const 
 BELL_STEP enum bell_status bell_port_wait(struct bell_lane *lane, const void *key,
                                           bool (*done)(struct bell_lane *, void *), void *context, const char *what)
 {
-    if (lane->points & BELL_POINT_WAIT)
-        explore_mark(lane, lane->kept, lane->kept_words, UINT64_MAX);
+    if (lane->points & BELL_POINT_WAIT) explore_mark(lane, lane->kept, lane->kept_words, UINT64_MAX);
     enum bell_status s = explore_wait(lane, key, done, context, what);
-    if (lane->points & BELL_POINT_WAIT)
-        explore_mark(lane, lane->kept, lane->kept_words, UINT64_MAX - 1);
+    if (lane->points & BELL_POINT_WAIT) explore_mark(lane, lane->kept, lane->kept_words, UINT64_MAX - 1);
     return s;
 }
 
@@ -206,23 +202,18 @@ BELL_STEP bool bell_group_turned(struct bell_lane *lane, void *context)
 BELL_STEP enum bell_status bell_port_group_sync(struct bell_lane *lane)
 {
     struct bell_turn_wait w;
-    if (!lane->group)
-        return BELL_OK;
+    if (!lane->group) return BELL_OK;
     w.turn = lane->group + 1;
-    if (explore_arrive(lane, lane->group, lane->id.group_size, &w.old))
-        return BELL_OK;
+    if (explore_arrive(lane, lane->group, lane->id.group_size, &w.old)) return BELL_OK;
     return bell_port_wait(lane, w.turn, bell_group_turned, &w, "the lanes of its group");
 }
 
 BELL_STEP enum bell_status bell_port_broadcast(struct bell_lane *lane, uint64_t *value)
 {
-    if (!lane->group)
-        return BELL_OK;
-    if (lane->id.group_rank == 0)
-        explore_write(lane, lane->group + 2, value, sizeof *value);
+    if (!lane->group) return BELL_OK;
+    if (lane->id.group_rank == 0) explore_write(lane, lane->group + 2, value, sizeof *value);
     enum bell_status s = bell_port_group_sync(lane);
-    if (s != BELL_OK)
-        return s;
+    if (s != BELL_OK) return s;
     explore_read(lane, value, lane->group + 2, sizeof *value);
     return bell_port_group_sync(lane);
 }

@@ -148,10 +148,11 @@ static bool drive(struct bell_sim *sim, struct bell_lane *self)
     return false;
 }
 
-void bell_sim_catch_up(struct bell_lane *lane)
+void bell_sim_catch_up(struct bell_lane *lane, uint64_t until_ps)
 {
     struct bell_sim *sim = lane->sim;
-    if (sim->heap_count == 0 || sim->heap[0]->at_ps > lane->now_ps || lane->id.actor == BELL_ACTOR_NIC)
+    if (sim->heap_count == 0 || sim->heap[0]->at_ps >= until_ps || lane->is_polling
+        || lane->id.actor == BELL_ACTOR_NIC)
         return;
     lane->is_due = false;
     resume_timer(sim, lane, lane->now_ps);

@@ -56,8 +56,9 @@ void bell_sim_schedule(struct bell_sim *sim, struct bell_timer *timer, uint64_t 
 /* Put a lane that has not begun into the calendar, in the order in which lanes shall start. */
 void bell_sim_admit(struct bell_sim *sim, struct bell_lane *lane);
 
-/* Everything that happens before the lane's clock happens now.  Nothing for a NIC, which is called by the calendar. */
-void bell_sim_catch_up(struct bell_lane *lane);
+/* Everything that happens before until_ps happens now; until_ps is at most one past the lane's clock.  Nothing for a NIC,
+ * which is called by the calendar, and nothing inside a wait: what is waited for only ever comes true, and wakes. */
+void bell_sim_catch_up(struct bell_lane *lane, uint64_t until_ps);
 
 /* The lane sleeps until somebody wakes its key, its bound is reached or nothing is left to happen. */
 enum bell_status bell_sim_block(struct bell_lane *lane, const void *key);

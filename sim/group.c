@@ -14,7 +14,7 @@ enum bell_status bell_port_group_sync(struct bell_lane *lane)
     struct bell_sim_group *g = lane->group;
     if (!g)
         return BELL_OK;
-    bell_sim_catch_up(lane);
+    bell_sim_catch_up(lane, lane->now_ps);
     lane->group_turn = g->turn;
     if (++g->arrived < lane->id.group_size)
         return bell_port_wait(lane, g, has_turned, NULL, "the lanes of its group");

@@ -43,7 +43,7 @@ BELL_STEP void bell_sim_spend(struct bell_lane *lane, uint64_t ps)
 BELL_STEP void bell_sim_meet(struct bell_lane *lane)
 {
     if (!lane->is_private)
-        bell_sim_catch_up(lane);
+        bell_sim_catch_up(lane, lane->now_ps);
 }
 
 BELL_STEP uint64_t bell_sim_early(struct bell_lane *lane)
@@ -96,7 +96,7 @@ BELL_STEP void bell_sim_pay_load(struct bell_lane *lane, enum bell_memory memory
 BELL_STEP uint64_t bell_port_load_acquire(struct bell_lane *lane, enum bell_memory memory, const uint64_t *word)
 {
     bell_sim_pay_load(lane, memory);
-    bell_sim_catch_up(lane);
+    bell_sim_catch_up(lane, lane->now_ps);
     return *word;
 }
 
@@ -123,14 +123,14 @@ BELL_STEP void bell_port_store_release(struct bell_lane *lane, enum bell_memory 
     t->lane = lane;
     bell_sim_schedule(lane->sim, t, lane->now_ps + lane->sim->cost.posted_ps[lane->id.actor][memory]);
     if (lane->id.actor == BELL_ACTOR_GPU) /* the lane reads its own words back */
-        bell_sim_catch_up(lane);
+        bell_sim_catch_up(lane, lane->now_ps + 1);
 }
 
 BELL_STEP void bell_sim_pay_atomic(struct bell_lane *lane)
 {
     if (lane->id.actor == BELL_ACTOR_GPU)
         bell_sim_spend(lane, lane->sim->cost.atomic_ps);
-    bell_sim_catch_up(lane);
+    bell_sim_catch_up(lane, lane->now_ps);
 }
 
 BELL_STEP bool bell_port_cas(struct bell_lane *lane, enum bell_memory memory, uint64_t *word, uint64_t expected,
@@ -216,12 +216,13 @@ BELL_STEP void bell_port_store_doorbell(struct bell_lane *lane, uint64_t *doorbe
     bell_sim_schedule(lane->sim, t, lane->now_ps + lane->sim->cost.doorbell_ps[lane->id.actor]);
 }
 
-/* Free outside a wait: it is the value that the wait has read. */
+/* Free outside a wait: it is the value that the wait has read.  A worker looks without waiting first. */
 BELL_STEP uint32_t bell_port_load_cqe_tail(struct bell_lane *lane, enum bell_memory memory, const struct bell_cqe *cqe)
 {
     if (lane->is_polling)
         bell_sim_polled(lane, memory);
-    bell_sim_catch_up(lane);
+    else if (!lane->is_private || lane->id.actor != BELL_ACTOR_GPU)
+        bell_sim_catch_up(lane, lane->now_ps);
     return bell_cqe_tail(cqe);
 }
 
@@ -249,7 +250,7 @@ BELL_STEP void bell_port_store_entry(struct bell_lane *lane, struct bell_entry *
 BELL_STEP bool bell_port_load_entry(struct bell_lane *lane, const struct bell_entry *entry, uint32_t parity,
                                     struct bell_entry *out)
 {
-    bell_sim_catch_up(lane);
+    bell_sim_catch_up(lane, lane->now_ps);
     *out = *entry;
     return entry->hi >> 63 == parity;
 }

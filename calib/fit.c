@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define TOLERANCE 1e-8
-#define STEP 1e-4 /* of a logarithm: far above the picosecond that predictions are rounded to, far below a change of path */
+/* Of a logarithm: far above the picosecond that predictions are rounded to, far below a change of path. */
+#define STEP 1e-4
 #define NORMAL_95 1.96
 #define RANK_TOLERANCE 1e-6
 
@@ -80,7 +81,7 @@ static enum bell_status covariance(const struct bell_fit *f, const double *jacob
         memcpy(qr, jacobian_, (size_t)(rows * n) * sizeof *qr);
         __cminpack_func__(qrfac)(rows, n, qr, rows, 1, pivot, n, diagonal, norm, work + 2 * n);
         for (int p = 0; p < n && s == BELL_OK; p++)
-            if (fabs(diagonal[p]) < RANK_TOLERANCE * fabs(diagonal[0]))
+            if (fabs(diagonal[p]) <= RANK_TOLERANCE * fabs(diagonal[0]))
                 s = bell_fail(err, BELL_INVALID, "the rows cannot tell %s from the others", f->name[pivot[p] - 1]);
         for (int c = 0; c < n; c++)
             for (int r = 0; r <= c; r++)
@@ -114,7 +115,7 @@ static enum bell_status statistics(struct solver *s, const double *logs, struct 
 {
     struct bell_fit *f = s->fit;
     size_t n = f->parameters;
-    double *jac = malloc(f->rows * n * sizeof *jac), *qr = malloc(f->rows * n * sizeof *qr);
+    double *jac = calloc(f->rows * n, sizeof *jac), *qr = malloc(f->rows * n * sizeof *qr);
     double *inverse = malloc(n * n * sizeof *inverse), *work = malloc((n + 2 * f->rows) * sizeof *work);
     enum bell_status status = jac && qr && inverse && work ? BELL_OK
                                                            : bell_fail(err, BELL_NO_MEMORY, "no memory for the fit");

@@ -27,7 +27,7 @@ BELL_EXTERN_C_BEGIN
     X(ACK, "ack", true)                    /* remote acknowledgement travelled back */                                 \
     X(CQE, "cqe", false)                   /* NIC wrote a CQE for the WQE that starts at index; count = syndrome */    \
     X(POLL, "poll", false)                 /* a lane saw every slot before index completed */                          \
-    X(FLAG, "flag", false)                 /* a lane saw a flag or counter reach index */                                 \
+    X(FLAG, "flag", false)                 /* a lane saw a flag or counter reach index */                              \
     X(FLIGHT, "flight", true)              /* any other posted write on its way (proxy entry, counter) */              \
     X(STALL, "stall", true)                /* a worker core lost time (clock or scheduling) */                         \
     X(OP, "op", false)                     /* a whole operation of the program, from start to end; index = iteration */

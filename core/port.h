@@ -26,9 +26,9 @@
  *   read_bytes, write_bytes     WQE fetch, payload read and placement; write_bytes releases the last 8 bytes (or the
  *                   last bytes of a shorter or unaligned end) and wakes their address.
  * Waiting, time, observation:
- *   wait            until done(lane, context) is true, the port's bound is reached (BELL_TIMEOUT) or another lane failed
- *                   (BELL_STOPPED).  `key` names the memory whose change can make it true; done only loads.  There is no
- *                   other spin in the project; on failure lane->id.waited_for says what for.
+ *   wait            until done(lane, context) is true, the port's bound is reached (BELL_TIMEOUT) or another lane
+ *                   failed (BELL_STOPPED).  `key` names the memory whose change can make it true; done only loads.
+ *                   There is no other spin in the project; on failure lane->id.waited_for says what for.
  *   work            what the processor computes between memory operations: nothing on hardware, where it happens by
  *                   itself; cycles in the simulator.
  *   now             picoseconds in the port's clock domain.

@@ -37,7 +37,8 @@ static enum bell_status validate_sharing(const struct bell_program *p, const str
     if (share > 1 && s->submit == BELL_SUBMIT_PROXY)
         return bell_fail(err, BELL_INVALID, "queues: a proxy ring has one producer, expected %u", p->lanes);
     if (share > 1 && s->sharing == BELL_SHARING_OWNER)
-        return bell_fail(err, BELL_INVALID, "sharing: %u lanes a queue, expected ordered, cooperative or locked", share);
+        return bell_fail(err, BELL_INVALID, "sharing: %u lanes a queue, expected ordered, cooperative or locked",
+                         share);
     if (s->sharing == BELL_SHARING_COOPERATIVE && s->wqes_per_doorbell > 1)
         return bell_fail(err, BELL_INVALID, "wqes_per_doorbell: a cooperative group rings once for a WQE a lane, "
                                             "expected 1");

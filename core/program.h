@@ -7,8 +7,8 @@
 
 BELL_EXTERN_C_BEGIN
 
-/* ONE_OP: a lane posts and waits for its completion.  ROUND_TRIP: it posts, and waits until its partner, which waited for
- * the payload, has posted back. */
+/* ONE_OP: a lane posts and waits for its completion.  ROUND_TRIP: it posts, and waits until its partner, which waited
+ * for the payload, has posted back. */
 enum bell_pattern { BELL_PATTERN_ONE_OP, BELL_PATTERN_ROUND_TRIP };
 
 /* SILENT: the NIC never answers.  BAD_KEY: puts carry a remote key that opens nothing. */

@@ -14,7 +14,7 @@ const char *bell_status_text(enum bell_status s)
     return (size_t)s < sizeof text / sizeof *text ? text[s] : "unknown status";
 }
 
-enum bell_status bell_fail(struct bell_error *err, enum bell_status s, const char *format, ...)
+enum bell_status (bell_fail)(struct bell_error *err, enum bell_status s, const char *format, ...)
 {
     if (err) {
         va_list args;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A platform: what each primitive of the queue logic costs on one kind of machine.
  *
- * A cost is {cycles, ps}: T(f) = cycles / f + ps at the clock f of the processor that pays it.  A posted write takes half
- * the read round trip of its path; a read takes all of it. */
+ * A cost is {cycles, ps}: T(f) = cycles / f + ps at the clock f of the processor that pays it.  A posted write takes
+ * half the read round trip of its path; a read takes all of it. */
 #ifndef BELL_MODELS_PLATFORM_H
 #define BELL_MODELS_PLATFORM_H
 

@@ -197,7 +197,9 @@ enum bell_status bell_sim_block(struct bell_lane *lane, const void *key)
         forget(sim, lane);
         return BELL_TIMEOUT;
     }
-    return sim->is_stopped ? BELL_STOPPED : BELL_OK;
+    if (sim->is_stopped)
+        return BELL_STOPPED;
+    return lane->now_ps > lane->deadline_ps ? BELL_TIMEOUT : BELL_OK; /* woken too late */
 }
 
 static void release(struct bell_sim *sim, struct bell_lane **at, uint64_t at_ps, uint64_t cause)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Virtual time.  Lanes and workers are SimGrid actors; what happens without one (posted writes, NIC stages) is a timer
  * in a calendar.  An actor carries its own clock and runs ahead as long as nothing that others can see depends on it;
- * whoever waits works the calendar off, in order of time, until it is its own turn, and only then moves SimGrid's clock.
- * Ties are broken by order of creation, so that a run is the same each time. */
+ * whoever waits works the calendar off, in order of time, until it is its own turn; only then does it move SimGrid's
+ * clock.  Ties are broken by order of creation, so that a run is the same each time. */
 #ifndef BELL_SIM_ENGINE_H
 #define BELL_SIM_ENGINE_H
 
@@ -46,7 +46,7 @@ struct bell_sim {
     bool is_stopped;
     struct bell_sim_queue *queue; /* the NIC side of all queues, by QP number: sim/nic.h */
     uint32_t queue_base;          /* QP number of the first */
-    struct bell_sim_work *free_work;
+    struct bell_sim_work *work, *free_work; /* all, for the end; those to use again */
 };
 
 /* A timer to fill in and hand to bell_sim_schedule.  NULL: out of memory, which stops the run. */
@@ -56,8 +56,9 @@ void bell_sim_schedule(struct bell_sim *sim, struct bell_timer *timer, uint64_t 
 /* Put a lane that has not begun into the calendar, in the order in which lanes shall start. */
 void bell_sim_admit(struct bell_sim *sim, struct bell_lane *lane);
 
-/* Everything that happens before until_ps happens now; until_ps is at most one past the lane's clock.  Nothing for a NIC,
- * which is called by the calendar, and nothing inside a wait: what is waited for only ever comes true, and wakes. */
+/* Everything that happens before until_ps happens now; until_ps is at most one past the lane's clock.  Nothing for a
+ * NIC, which is called by the calendar, and nothing inside a wait: what is waited for only ever comes true, and
+ * wakes. */
 void bell_sim_catch_up(struct bell_lane *lane, uint64_t until_ps);
 
 /* The lane sleeps until somebody wakes its key, its bound is reached or nothing is left to happen. */

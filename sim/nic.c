@@ -11,18 +11,19 @@ struct bell_sim_work {
     struct bell_nic_work nic;
     struct bell_sim_queue *queue;
     uint64_t deliver_ps;
-    struct bell_sim_work *next;
+    struct bell_sim_work *next, *older; /* of the free ones; of all */
     bool wants_cqe;
 };
 
 static struct bell_sim_work *take_work(struct bell_sim *sim)
 {
     struct bell_sim_work *w = sim->free_work;
-    if (w)
+    if (w) {
         sim->free_work = w->next;
-    else
-        w = malloc(sizeof *w);
-    if (!w) {
+    } else if ((w = malloc(sizeof *w)) != NULL) {
+        w->older = sim->work;
+        sim->work = w;
+    } else {
         (void)bell_fail(sim->err, BELL_NO_MEMORY, "no memory for a WQE under way in the simulated NIC");
         bell_sim_stop(sim, BELL_NO_MEMORY, sim->clock_ps);
     }
@@ -37,9 +38,9 @@ static void give_work(struct bell_sim *sim, struct bell_sim_work *w)
 
 void bell_sim_free_work(struct bell_sim *sim)
 {
-    while (sim->free_work) {
-        struct bell_sim_work *w = sim->free_work;
-        sim->free_work = w->next;
+    while (sim->work) {
+        struct bell_sim_work *w = sim->work;
+        sim->work = w->older;
         free(w);
     }
 }
@@ -132,6 +133,27 @@ static void payload_read(struct bell_sim *sim, struct bell_timer *t)
     transmit(sim, w, t->at_ps, stage(sim, w->queue, BELL_ACTOR_PCIE, BELL_EVENT_PAYLOAD_READ, &w->nic, t));
 }
 
+static void held(struct bell_sim *sim, struct bell_timer *t)
+{
+    transmit(sim, t->object, t->at_ps, t->cause);
+}
+
+/* Packets leave in the order of their WQEs: one with its payload inside waits for the payload reads ahead of it. */
+static void make_ready(struct bell_sim *sim, struct bell_sim_work *w, uint64_t now_ps, uint64_t cause)
+{
+    struct bell_sim_queue *q = w->queue;
+    const struct bell_wqe_view *v = &w->nic.view;
+    bool is_read = v->bytes && !v->has_inline && !w->nic.syndrome;
+    uint64_t ready_ps = is_read ? now_ps + q->payload_read_ps : now_ps;
+    if (ready_ps < q->ready_ps)
+        ready_ps = q->ready_ps;
+    q->ready_ps = ready_ps;
+    if (!is_read && ready_ps == now_ps)
+        transmit(sim, w, now_ps, cause);
+    else
+        next_stage(sim, is_read ? payload_read : held, w, now_ps, ready_ps, cause);
+}
+
 /* All WQEs that were rung for come with one read. */
 static void fetch_all(struct bell_sim *sim, struct bell_sim_queue *q, const struct bell_timer *t, bool is_fetched)
 {
@@ -145,11 +167,7 @@ static void fetch_all(struct bell_sim *sim, struct bell_sim_queue *q, const stru
             return;
         }
         uint64_t cause = is_fetched ? stage(sim, q, BELL_ACTOR_PCIE, BELL_EVENT_NIC_FETCH, &w->nic, t) : t->cause;
-        const struct bell_wqe_view *v = &w->nic.view;
-        if (v->bytes && !v->has_inline && !w->nic.syndrome)
-            next_stage(sim, payload_read, w, t->at_ps, t->at_ps + q->payload_read_ps, cause);
-        else
-            transmit(sim, w, t->at_ps, cause);
+        make_ready(sim, w, t->at_ps, cause);
     }
 }
 

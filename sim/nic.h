@@ -9,6 +9,7 @@
 struct bell_sim_queue {
     struct bell_nicq *nicq;
     struct bell_lane lane;  /* stands for the NIC: actor, rank and number of its events */
+    uint64_t ready_ps;      /* the last WQE fetched has its payload */
     uint64_t wire_free_ps;  /* packets of a queue leave in order */
     uint64_t last_done_ps;  /* and complete in order */
     uint64_t payload_read_ps, queue_read_ps, queue_write_ps, payload_write_ps;

@@ -37,6 +37,8 @@ void bell_sim_note(struct bell_lane *lane, const struct bell_note *note)
     struct bell_sim *sim = lane->sim;
     uint64_t start_ps = note->kind == BELL_EVENT_OP ? lane->id.op_start_ps : lane->id.step_start_ps;
     lane->id.step_start_ps = lane->now_ps;
+    if (note->kind == BELL_EVENT_BUILD)
+        lane->wqe_segments = 0;
     if (!sim->sink)
         return;
     struct bell_event e = event_of(&lane->id, note);

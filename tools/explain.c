@@ -123,7 +123,8 @@ static void report(const struct bell_waterfall *const *w, size_t count, enum bel
     if (count == 2)
         print_comparison(w[0], w[1], form);
     if (form == BELL_FORM_TEXT)
-        (void)printf("clock: what the step's duration follows; gain: how much sooner the operation would end without it\n");
+        (void)printf("clock: what the step's duration follows; "
+                     "gain: how much sooner the operation would end without it\n");
 }
 
 static enum bell_status load(struct bell_setup **out, const char *experiment, const struct bell_options *o,

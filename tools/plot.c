@@ -50,7 +50,9 @@ static void write_script(FILE *to, const struct bell_waterfall *const *w, size_t
         double total_us = (double)w[i]->steps.total_ps * 1e-6;
         longest_us = total_us > longest_us ? total_us : longest_us;
     }
-    (void)fprintf(to, "set terminal svg noenhanced size 1100,%zu font 'sans,13' background rgb 'white'\nset output '%s'\n",
+    (void)fprintf(to,
+                  "set terminal svg noenhanced size 1100,%zu font 'sans,13' background rgb 'white'\n"
+                  "set output '%s'\n",
                   all * ROW_PIXELS + count * FRAME_PIXELS, output);
     (void)fprintf(to, "set xlabel 'microseconds (simulated)'\nset grid x\nset key top right\n"
                       "set lmargin 46\nset rmargin 4\n");

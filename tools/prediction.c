@@ -127,6 +127,7 @@ static bool is_known(enum bell_part part, const char *name)
 static size_t find_run(const struct bell_predictions *p, const char *key)
 {
     size_t i = 0;
+    /* Each run before p->runs is there.  NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
     while (i < p->runs && strcmp(p->run[i]->key, key) != 0)
         i++;
     return i;

@@ -32,7 +32,7 @@ static const struct bell_field *parameter(uint32_t part, const char *key)
     return f && f->type != BELL_FIELD_STRING ? f : NULL;
 }
 
-static enum bell_status unknown_key(const char *key, struct bell_error *err)
+static void unknown_key(const char *key, struct bell_error *err)
 {
     static char full[KEYS_MAX][72];
     const char *names[2 * KEYS_MAX + 1];
@@ -47,8 +47,8 @@ static enum bell_status unknown_key(const char *key, struct bell_error *err)
     }
     names[count] = NULL;
     const char *near = bell_near(key, names);
-    return bell_fail(err, BELL_INVALID, "--set %.60s: no such parameter%s%s; see bellwether list parameters", key,
-                     near ? ", did you mean " : "", near ? near : "");
+    (void)bell_fail(err, BELL_INVALID, "--set %.60s: no such parameter%s%s; see bellwether list parameters", key,
+                    near ? ", did you mean " : "", near ? near : "");
 }
 
 /* "platform.gpu.clock_mhz", or "gpu.clock_mhz" where only one part has it. */
@@ -72,7 +72,10 @@ static enum bell_status find_key(const char *key, uint32_t *part, const struct b
             *field = f;
         }
     }
-    if (hits == 0) return unknown_key(key, err);
+    if (hits == 0) {
+        unknown_key(key, err);
+        return BELL_INVALID;
+    }
     return hits == 1 ? BELL_OK : bell_fail(err, BELL_INVALID, "--set %.60s: ambiguous, expected %s", key, prefixes);
 }
 

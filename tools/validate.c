@@ -181,10 +181,11 @@ static void print_json(const struct bell_predictions *p, const struct bell_refit
     print_rows(p, o->is_left_out ? refit : NULL, BELL_FORM_JSON);
     (void)printf(", \"parameters\": ");
     print_parameters(refit, BELL_FORM_JSON, o->is_refitted);
-    (void)printf(", \"median_percent\": %.3f, \"worst_percent\": %.3f, \"fitted\": %zu, \"count\": %zu", median(&v->now),
-                 v->now.percent[v->now.count - 1], refit->parameters, p->count);
+    (void)printf(", \"median_percent\": %.3f, \"worst_percent\": %.3f, \"fitted\": %zu, \"count\": %zu",
+                 median(&v->now), v->now.percent[v->now.count - 1], refit->parameters, p->count);
     if (o->is_left_out && v->left_out.count)
-        (void)printf(", \"left_out\": {\"median_percent\": %.3f, \"worst_percent\": %.3f, \"count\": %zu, \"alone\": %zu}",
+        (void)printf(", \"left_out\": {\"median_percent\": %.3f, \"worst_percent\": %.3f, "
+                     "\"count\": %zu, \"alone\": %zu}",
                      median(&v->left_out), v->left_out.percent[v->left_out.count - 1], v->left_out.count, v->alone);
     (void)printf(", \"unmodelled\": %zu}\n", p->unmodelled);
 }
@@ -207,7 +208,8 @@ static int report(const struct bell_predictions *p, const struct bell_refit *ref
     double now = median(&v->now), worst = v->now.percent[v->now.count - 1];
     if (now <= o->median_max && worst <= o->worst_max)
         return BELL_EXIT_OK;
-    (void)fprintf(stderr, "bellwether: past the tolerance: median %.1f %% (at most %.1f), worst %.1f %% (at most %.1f)\n",
+    (void)fprintf(stderr,
+                  "bellwether: past the tolerance: median %.1f %% (at most %.1f), worst %.1f %% (at most %.1f)\n",
                   now, o->median_max, worst, o->worst_max);
     return BELL_EXIT_FAILED;
 }
@@ -241,7 +243,7 @@ static int run(int argc, char **argv)
 
 const struct bell_command bell_command_validate = {
     "validate", "", "compare predictions with published rows",
-    "Runs every published row that is modelled in the simulator and prints the error of each, the values of the platforms\n"
-    "that were fitted to such rows, and their number. Exit 1 when the errors are past the tolerance.",
+    "Runs every published row that is modelled in the simulator and prints the error of each, the values of the "
+    "platforms\nthat were fitted to such rows, and their number. Exit 1 when the errors are past the tolerance.",
     0, 0, options, run,
 };

@@ -43,7 +43,8 @@ BELL_EXTERN_C_BEGIN
 
 struct bell_check;
 
-/* header: depth (0: at most 65536), first_index, ordering and executor are used.  On BELL_OK the caller calls bell_check_free. */
+/* header: depth (0: at most 65536), first_index, ordering and executor are used.  On BELL_OK the caller calls
+ * bell_check_free. */
 enum bell_status bell_check_begin(const struct bell_trace_header *header, struct bell_check **out,
                                   struct bell_error *err) BELL_MUST_USE;
 

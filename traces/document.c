@@ -116,17 +116,16 @@ static enum bell_status read_members(struct reading *r, const cJSON *object, con
         int length = snprintf(inner, sizeof inner, "%s%s%s", key, *key ? "." : "", n->string);
         (void)snprintf(path, sizeof path, "%s%s%s", shown, *shown ? "." : "", n->string);
         if (is_repeated(n)) return wrong(r, path, "duplicate key");
-        const struct bell_field *f = strchr(n->string, '.') ? NULL : bell_field_find(r->table, inner);
+        bool is_foreign = length >= (int)sizeof inner || strchr(n->string, '.');
+        const struct bell_field *f = is_foreign ? NULL : bell_field_find(r->table, inner);
         bool top = *key == '\0' && *shown == '\0';
-        if (length >= (int)sizeof inner)
-            s = wrong(r, path, "unknown key");
-        else if (f)
+        if (f)
             s = read_leaf(r, f, n, path);
         else if (top && (strcmp(inner, "name") == 0 || strcmp(inner, "summary") == 0 || strcmp(inner, "schema") == 0))
             s = cJSON_IsString(n) ? BELL_OK : wrong(r, path, "expected text");
         else if (top && strcmp(inner, "parameters") == 0 && !is_inner(r->table, inner))
             s = cJSON_IsObject(n) ? read_members(r, n, "", path) : wrong(r, path, "expected an object");
-        else if (strchr(n->string, '.') || !is_inner(r->table, inner))
+        else if (is_foreign || !is_inner(r->table, inner))
             s = wrong(r, path, "unknown key");
         else
             s = cJSON_IsObject(n) ? read_members(r, n, inner, path) : wrong(r, path, "expected an object");
@@ -139,11 +138,9 @@ static enum bell_status read_tree(struct reading *r, const cJSON *root, const ch
     char text[160];
     if (!cJSON_IsObject(root)) return wrong(r, "", "expected an object");
     const cJSON *named = cJSON_GetObjectItemCaseSensitive(root, "schema");
-    if (!cJSON_IsString(named) || strcmp(named->valuestring, schema) != 0) {
-        (void)snprintf(text, sizeof text, "expected \"%s\", found %s%.60s", schema, named ? "" : "no such key",
-                       cJSON_IsString(named) ? named->valuestring
-                       : named               ? bell_json_kind(named)
-                                             : "");
+    const char *found = !named ? "no such key" : cJSON_IsString(named) ? named->valuestring : bell_json_kind(named);
+    if (strcmp(found, schema) != 0) {
+        (void)snprintf(text, sizeof text, "expected \"%s\", found %.60s", schema, found);
         return wrong(r, "schema", text);
     }
     bell_field_defaults(r->table, r->object);

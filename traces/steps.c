@@ -92,12 +92,18 @@ static uint64_t replay(const struct graph *g, uint64_t start_ps, size_t without,
     return end[g->last];
 }
 
+/* Where a step begins before what it follows has ended, as in real time, the overlap counts once. */
 static void mark(const struct graph *g, struct bell_steps *out)
 {
+    uint64_t until_ps = out->start_ps + out->total_ps;
     for (size_t i = g->last; i != NOBODY;) {
         const struct node *n = g->node + i;
+        uint64_t end_ps = end_of(&n->event) < until_ps ? end_of(&n->event) : until_ps;
         out->step[i].is_critical = true;
-        out->critical_ps += n->event.duration_ps;
+        if (n->event.start_ps < until_ps) {
+            out->critical_ps += end_ps - n->event.start_ps;
+            until_ps = n->event.start_ps;
+        }
         size_t a = n->before, b = n->cause;
         bool take_cause = b != NOBODY && (a == NOBODY || end_of(&g->node[b].event) >= end_of(&g->node[a].event));
         i = take_cause ? b : a;
@@ -134,8 +140,8 @@ enum bell_status bell_steps_of(const struct bell_event *event, size_t count, siz
     struct graph g = { malloc(count * sizeof *g.node), 0, NOBODY };
     uint64_t *end = malloc(count * sizeof *end);
     out->step = calloc(count, sizeof *out->step);
-    enum bell_status s = g.node && end && out->step ? BELL_OK : bell_fail(err, BELL_NO_MEMORY, "no memory for %zu events",
-                                                                          count);
+    enum bell_status s = BELL_OK;
+    if (!g.node || !end || !out->step) s = bell_fail(err, BELL_NO_MEMORY, "no memory for %zu events", count);
     if (s == BELL_OK) {
         out->start_ps = event[op].start_ps;
         out->total_ps = event[op].duration_ps;

@@ -21,12 +21,13 @@ struct bell_lane {
     struct bell_sim_group *group; /* NULL: alone */
     uint32_t group_turn;
     void *actor;           /* SimGrid's */
-    uint32_t wqe_segments; /* of 16 B, stored since the last fence or doorbell */
+    uint32_t wqe_segments; /* of 16 B, stored of the WQE under way; its BUILD note ends it */
     uint8_t polled;        /* enum bell_memory of the last load of a wait */
     bool is_polling, has_polled;
     bool is_due;       /* its turn has come */
     bool is_timed_out;
     bool is_private;   /* nobody else uses its queue's words */
+    bool is_draining;  /* WQE stores since the last fence or doorbell */
 };
 
 BELL_STEP uint64_t bell_port_now(struct bell_lane *lane)
@@ -160,8 +161,9 @@ BELL_STEP void bell_port_store_wqe(struct bell_lane *lane, enum bell_memory memo
     uint32_t segments = (uint32_t)((size + BELL_WQE_SEGMENT_BYTES - 1) / BELL_WQE_SEGMENT_BYTES);
     (void)memory;
     if (lane->id.actor == BELL_ACTOR_GPU)
-        bell_sim_spend(lane, bell_cost_wqe_ps(&lane->sim->cost, lane->wqe_segments % 16, segments));
+        bell_sim_spend(lane, bell_cost_wqe_ps(&lane->sim->cost, lane->wqe_segments, segments));
     lane->wqe_segments += segments;
+    lane->is_draining = true;
     memcpy(to, from, size);
 }
 
@@ -169,8 +171,8 @@ BELL_STEP void bell_sim_pay_scope(struct bell_lane *lane, enum bell_scope scope)
 {
     if (scope == BELL_SCOPE_NONE || lane->id.actor != BELL_ACTOR_GPU)
         return;
-    bell_sim_spend(lane, lane->sim->cost.fence_ps[scope] + (lane->wqe_segments ? lane->sim->cost.drain_ps : 0));
-    lane->wqe_segments = 0;
+    bell_sim_spend(lane, lane->sim->cost.fence_ps[scope] + (lane->is_draining ? lane->sim->cost.drain_ps : 0));
+    lane->is_draining = false;
 }
 
 BELL_STEP void bell_sim_pay_store(struct bell_lane *lane)
@@ -202,7 +204,7 @@ BELL_STEP void bell_port_store_doorbell(struct bell_lane *lane, uint64_t *doorbe
 {
     bell_sim_pay_scope(lane, scope);
     bell_sim_pay_store(lane);
-    lane->wqe_segments = 0;
+    lane->is_draining = false;
     struct bell_timer *t = bell_sim_timer(lane->sim);
     if (!t)
         return;

@@ -112,8 +112,8 @@ static int compare(const struct bell_platform *platform, uint32_t lanes, uint32_
         one = best(one, run_plain(&bare, lanes, &span[2]));
     }
     double all = (double)puts * lanes;
-    (void)printf("%2u lanes: bellwether %7.0f puts/s | a sleep a step %7.0f puts/s: ratio %.1f | bare engine, a sleep a "
-                 "put %7.0f puts/s: ratio %.2f | virtual %.3f, %.3f us\n",
+    (void)printf("%2u lanes: bellwether %7.0f puts/s | a sleep a step %7.0f puts/s: ratio %.1f | "
+                 "bare engine, a sleep a put %7.0f puts/s: ratio %.2f | virtual %.3f, %.3f us\n",
                  lanes, all / ours, all / each, each / ours, all / one, one / ours, span[0], span[1]);
     double off = span[0] / span[1] - 1;
     return off > 1e-6 || off < -1e-6;

@@ -22,7 +22,6 @@ struct exec_case {
 /* What the sink saw. */
 struct exec_seen {
     struct bell_check *check;
-    uint64_t first_index;
     uint64_t events, count[BELL_EVENT_KINDS];
     uint64_t stop_after;            /* events until the sink fails; 0: never */
     uint8_t kind[EXEC_EVENTS_KEPT]; /* of event seq - 1 */
@@ -76,29 +75,12 @@ static inline void exec_count(struct exec_seen *seen, const struct bell_event *e
     seen->events++;
 }
 
-/* The checker expects queues that start at 0. */
 static inline enum bell_status exec_write(void *context, const struct bell_event *event, struct bell_error *err)
 {
     struct exec_seen *seen = context;
-    struct bell_event e = *event;
     exec_count(seen, event);
     if (seen->stop_after && seen->events > seen->stop_after) return bell_fail(err, BELL_IO, "the sink is full");
-    switch (e.kind) {
-    case BELL_EVENT_RESERVE:
-    case BELL_EVENT_BUILD:
-    case BELL_EVENT_PUBLISH:
-    case BELL_EVENT_FENCE:
-    case BELL_EVENT_DBREC:
-    case BELL_EVENT_DOORBELL:
-    case BELL_EVENT_DELIVER:
-    case BELL_EVENT_CQE:
-    case BELL_EVENT_POLL:
-        e.index -= seen->first_index;
-        break;
-    default:
-        break;
-    }
-    return seen->check ? bell_check_event(seen->check, &e, err) : BELL_OK;
+    return seen->check ? bell_check_event(seen->check, event, err) : BELL_OK;
 }
 
 /* Run with every event checked.  A broken rule is the run's failure.  *seen is cleared but for stop_after. */
@@ -110,8 +92,8 @@ static inline enum bell_status exec_traced(const struct bell_executor *x, const 
     memset(&header, 0, sizeof header);
     memset(seen, 0, sizeof *seen);
     seen->stop_after = stop_after;
-    seen->first_index = c->program.first_index;
     header.depth = c->stack.depth;
+    header.first_index = c->program.first_index;
     (void)snprintf(header.executor, sizeof header.executor, "%s", x->name);
     bell_field_text(bell_field_find(bell_stack_fields, "ordering"), &c->stack, header.ordering, sizeof header.ordering);
     enum bell_status s = bell_check_begin(&header, &seen->check, err);

@@ -99,20 +99,7 @@ void explore_free(struct explore *x)
 
 void *explore_place(struct explore *x, const char *name, size_t bytes, uint32_t count, enum explore_kind kind)
 {
-    struct explore_memory *m = &x->memory;
-    uint32_t words = (uint32_t)(bytes / 8), first = bytes % 64 ? m->words : (m->words + 7) / 8 * 8;
-    if (first + words * count > EXPLORE_WORDS_MAX || m->places + count > EXPLORE_PLACES_MAX || bytes % 8) {
-        fprintf(stderr, "explore: no room for %s\n", name);
-        abort();
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        (void)snprintf(m->place[m->places].name, sizeof m->place[0].name, count > 1 ? "%s[%u]" : "%s", name, i);
-        m->place[m->places].kind = kind;
-        memset(m->place_of + first + i * words, (int)m->places, words);
-        m->places++;
-    }
-    m->words = first + words * count;
-    return m->now.memory + first;
+    return memory_add(&x->memory, name, bytes, count, kind);
 }
 
 struct bell_lane *explore_lane(struct explore *x, const char *name, void (*run)(struct bell_lane *, void *),

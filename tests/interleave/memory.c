@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/interleave/memory.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t explore_mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 29;
+}
+
+void *memory_add(struct explore_memory *m, const char *name, size_t bytes, uint32_t count, enum explore_kind kind)
+{
+    uint32_t words = (uint32_t)(bytes / 8), first = bytes % 64 ? m->words : (m->words + 7) / 8 * 8;
+    if (first + words * count > EXPLORE_WORDS_MAX || m->places + count > EXPLORE_PLACES_MAX || bytes % 8) {
+        fprintf(stderr, "explore: no room for %s\n", name);
+        abort();
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        (void)snprintf(m->place[m->places].name, sizeof m->place[0].name, count > 1 ? "%s[%u]" : "%s", name, i);
+        m->place[m->places].kind = kind;
+        memset(m->place_of + first + i * words, (int)m->places, words);
+        m->places++;
+    }
+    m->words = first + words * count;
+    return m->now.memory + first;
 }
 
 bool memory_holds(const struct explore_memory *m, const void *at)

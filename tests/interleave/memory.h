@@ -47,6 +47,9 @@ struct explore_key {
 
 uint64_t explore_mix(uint64_t hash, uint64_t word);
 
+/* See explore_place. */
+void *memory_add(struct explore_memory *m, const char *name, size_t bytes, uint32_t count, enum explore_kind kind);
+
 bool memory_holds(const struct explore_memory *m, const void *at);
 
 /* The place of an address, which must be in the memory. */

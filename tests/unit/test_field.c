@@ -21,6 +21,7 @@ struct thing {
     bool flag;
     int32_t choice;
     char name[8];
+    double large;
 };
 
 static const char *const choices[] = { "red", "green", "blue", NULL };
@@ -32,10 +33,11 @@ static const struct bell_field table[] = {
     { "flag", BELL_FIELD_BOOL, offsetof(struct thing, flag), "", 0, 1, 1, false, NULL, "Flag." },
     { "choice", BELL_FIELD_ENUM, offsetof(struct thing, choice), "", 0, 0, 2, false, choices, "Choice." },
     { "name", BELL_FIELD_STRING, offsetof(struct thing, name), "", 0, 8, 0, false, NULL, "Name." },
+    { "large", BELL_FIELD_REAL, offsetof(struct thing, large), "", -1e300, 2e300, 0, false, NULL, "Large." },
     { NULL, BELL_FIELD_BOOL, 0, "", 0, 0, 0, false, NULL, NULL },
 };
 
-enum { COUNT, WIDE, REAL, FLAG, CHOICE, NAME };
+enum { COUNT, WIDE, REAL, FLAG, CHOICE, NAME, LARGE };
 
 static struct thing thing;
 static struct bell_error error;
@@ -193,6 +195,12 @@ static void test_round_trip(void **state)
         { REAL, 2, "2" },
         { REAL, 1e-9, "1e-09" },
         { REAL, 0, "0" },
+        { LARGE, 1090000, "1090000" },
+        { LARGE, -1090001, "-1090001" },
+        { LARGE, 999999999999999.0, "999999999999999" },
+        { LARGE, 1e15, "1e+15" },
+        { LARGE, 1090000.5, "1090000.5" },
+        { LARGE, 1.25e300, "1.25e+300" },
     };
     char text[64];
     (void)state;

@@ -48,6 +48,7 @@ static struct bell_trace_header header_of_test(void)
     (void)snprintf(h.processor, sizeof h.processor, "a \"quoted\" \\ word,\ttab, \xc3\xa9");
     h.seed = UINT64_MAX - 1;
     h.depth = 64;
+    h.first_index = UINT64_MAX - 2;
     return h;
 }
 
@@ -104,6 +105,7 @@ static void what_is_written_is_read(void **state)
     assert_string_equal(back.processor, h.processor);
     assert_true(back.seed == h.seed);
     assert_int_equal(back.depth, h.depth);
+    assert_true(back.first_index == h.first_index);
     for (uint64_t i = 0; i < COUNT; i++) {
         struct bell_event want = event_of_test(i);
         if (bell_trace_next(r, &e, &err) != BELL_OK) fail_msg("%s", err.text);
@@ -159,11 +161,12 @@ static void a_full_disk_is_an_error(void **state)
     assert_int_equal(bell_trace_create("/nowhere/at/all.json", &h, &w, &err), BELL_IO);
 }
 
-#define HEADER                                                                                                         \
+#define HEADER_WITH(more)                                                                                              \
     "[\n{\"name\":\"bellwether\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"schema\":\"bell.trace/1\","              \
     "\"executor\":\"\",\"platform\":\"\",\"stack\":\"\",\"experiment\":\"\",\"ordering\":\"\",\"clock_domain\":\"\","  \
-    "\"path\":\"\",\"processor\":\"\",\"digest\":\"\",\"revision\":\"\",\"seed\":\"0000000000000000\",\"depth\":0}},"  \
-    "\n"
+    "\"path\":\"\",\"processor\":\"\",\"digest\":\"\",\"revision\":\"\",\"seed\":\"0000000000000000\",\"depth\":"      \
+    "0" more "}},\n"
+#define HEADER HEADER_WITH("")
 #define FRONT "{\"name\":\"build\",\"cat\":\"gpu\",\"ph\":\"X\",\"ts\":1.5,\"dur\":0,\"pid\":0,\"tid\":0,\"args\":"
 #define ARGS                                                                                                           \
     "{\"seq\":1,\"ps\":1500000,\"dur_ps\":0,\"queue\":0,\"index\":0,\"count\":1,\"bytes\":8,\"scope\":\"none\","       \
@@ -236,6 +239,10 @@ static void broken_lines_are_named(void **state)
           "{\"name\":\"bellwether_end\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"events\":3,\"dropped\":0}}\n]\n",
           "t:3: expected the end record to count the events" },
         { HEADER "\n", "t:3: expected an event" },
+        { HEADER_WITH(",\"first_index\":7") FRONT ARGS "},\n", NULL },
+        { HEADER_WITH(",\"first_index\":-7"), "t:2: expected a whole number" },
+        { HEADER_WITH(",\"first_index\":7,\"first_index\":7"), "t:2: expected the key 'first_index' once" },
+        { HEADER_WITH(","), "t:2: expected a text in quotes" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bell_error err = { BELL_OK, "" };
@@ -284,6 +291,7 @@ static void keys_come_in_any_order(void **state)
     assert_int_equal(e.rank, 4);
     assert_int_equal(e.queue, 2);
     assert_int_equal(e.index, 5);
+    assert_true(h.first_index == 0);
     bell_trace_free(r);
 }
 
@@ -417,14 +425,131 @@ static void differences_are_counted(void **state)
     assert_int_equal(r.lines, 3);
 }
 
+/* One lane's events across 2^16, in a queue of four slots that starts at 65534.  The lane sees two completions. */
+struct brief {
+    uint8_t kind;
+    uint64_t index;
+};
+enum { FIRST = 65534, FIRST_CQE = 10, FIRST_POLL = 11, LAST_POLL = 15 };
+static const struct brief wrap[] = {
+    { BELL_EVENT_RESERVE, FIRST },     { BELL_EVENT_BUILD, FIRST },        { BELL_EVENT_BUILD, FIRST + 1 },
+    { BELL_EVENT_BUILD, FIRST + 2 },   { BELL_EVENT_BUILD, FIRST + 3 },    { BELL_EVENT_FENCE, FIRST + 4 },
+    { BELL_EVENT_DBREC, FIRST + 4 },   { BELL_EVENT_DOORBELL, FIRST + 4 }, { BELL_EVENT_DELIVER, FIRST },
+    { BELL_EVENT_DELIVER, FIRST + 1 }, { BELL_EVENT_CQE, FIRST + 1 },      { BELL_EVENT_POLL, FIRST + 2 },
+    { BELL_EVENT_DELIVER, FIRST + 2 }, { BELL_EVENT_DELIVER, FIRST + 3 },  { BELL_EVENT_CQE, FIRST + 3 },
+    { BELL_EVENT_POLL, FIRST + 4 },
+};
+#define WRAP_COUNT (sizeof wrap / sizeof *wrap)
+
+static struct bell_event event_of_brief(const struct brief *b, uint64_t seq, uint64_t shift)
+{
+    struct bell_event e;
+    memset(&e, 0, sizeof e);
+    e.seq = seq;
+    e.kind = b->kind;
+    e.index = b->index - FIRST + shift;
+    e.count = b->kind == BELL_EVENT_RESERVE ? 4 : b->kind == BELL_EVENT_BUILD;
+    e.bytes = b->kind == BELL_EVENT_BUILD || b->kind == BELL_EVENT_DELIVER ? 8 : 0;
+    e.scope = b->kind == BELL_EVENT_FENCE ? BELL_SCOPE_GPU : BELL_SCOPE_NONE;
+    return e;
+}
+
+/* The rule that breaks when the queue starts at first_index and the events at `shift`; poll_at replaces a POLL. */
+static enum bell_status check_wrap(uint64_t first_index, uint64_t shift, const uint64_t *poll_at, char rule[32])
+{
+    struct bell_error err = { BELL_OK, "" };
+    struct bell_trace_header h = header_of_test();
+    struct bell_check *c = NULL;
+    h.depth = 4;
+    h.first_index = first_index;
+    assert_int_equal(bell_check_begin(&h, &c, &err), BELL_OK);
+    enum bell_status s = BELL_OK;
+    for (size_t i = 0; i < WRAP_COUNT && s == BELL_OK; i++) {
+        struct bell_event e = event_of_brief(&wrap[i], i + 1, shift);
+        if (poll_at && i == FIRST_POLL) e.index = *poll_at;
+        s = bell_check_event(c, &e, &err);
+    }
+    if (s == BELL_OK) s = bell_check_end(c, true, &err);
+    (void)snprintf(rule, 32, "%s", bell_check_rule(c));
+    bell_check_free(c);
+    return s;
+}
+
+static void a_queue_starts_where_the_header_says(void **state)
+{
+    (void)state;
+    static const uint64_t starts[] = { 0, 1, FIRST, UINT64_C(4294967294), UINT64_MAX - 4 };
+    char rule[32];
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (check_wrap(starts[i], starts[i], NULL, rule) != BELL_OK)
+            fail_msg("first_index %llu: %s", (unsigned long long)starts[i], rule);
+    assert_int_equal(check_wrap(0, FIRST, NULL, rule), BELL_CORRUPT);
+    assert_string_equal(rule, "reserve-contiguous");
+    assert_int_equal(check_wrap(FIRST, 0, NULL, rule), BELL_CORRUPT);
+    assert_string_equal(rule, "reserve-contiguous");
+    uint64_t low = 2; /* only the low 16 bits of FIRST + 4 */
+    assert_int_equal(check_wrap(FIRST, FIRST, &low, rule), BELL_CORRUPT);
+    assert_string_equal(rule, "poll-monotonic");
+}
+
+/* Write `wrap` without one event (WRAP_COUNT: with all), then POLL events at `more`, which ends in a 0. */
+static void write_wrap(const char *path, size_t without, const uint64_t *more)
+{
+    struct bell_error err = { BELL_OK, "" };
+    struct bell_trace_header h = header_of_test();
+    struct bell_trace_writer *w = NULL;
+    uint64_t seq = 0;
+    assert_int_equal(bell_trace_create(path, &h, &w, &err), BELL_OK);
+    for (size_t i = 0; i < WRAP_COUNT; i++) {
+        if (i == without) continue;
+        struct bell_event e = event_of_brief(&wrap[i], ++seq, FIRST);
+        assert_int_equal(bell_trace_write(w, &e, &err), BELL_OK);
+    }
+    for (; *more; more++) {
+        struct brief b = { BELL_EVENT_POLL, *more };
+        struct bell_event e = event_of_brief(&b, ++seq, FIRST);
+        assert_int_equal(bell_trace_write(w, &e, &err), BELL_OK);
+    }
+    assert_int_equal(bell_trace_close(w, &err), BELL_OK);
+}
+
+static void polls_on_the_way_are_free(void **state)
+{
+    (void)state;
+    static const uint64_t none[] = { 0 }, same[] = { FIRST + 4, 0 }, back[] = { FIRST + 3, FIRST + 4, 0 };
+    struct reported r;
+    write_wrap(path_a, WRAP_COUNT, none);
+    write_wrap(path_b, FIRST_POLL, none);
+    assert_int_equal(diff(path_a, path_b, true, 10, &r), 0);
+    assert_true(diff(path_a, path_b, false, 10, &r) > 0);
+    write_wrap(path_b, WRAP_COUNT, same);
+    assert_int_equal(diff(path_a, path_b, true, 10, &r), 0);
+    write_wrap(path_b, WRAP_COUNT, back);
+    assert_int_equal(diff(path_a, path_b, true, 10, &r), 1);
+    assert_non_null(strstr(r.last, "index 65537: goes back from 65538 in the second trace"));
+    write_wrap(path_b, LAST_POLL, none); /* a completion that its lane never saw */
+    assert_int_equal(diff(path_a, path_b, true, 10, &r), 2);
+    assert_non_null(strstr(r.last, "poll rank 0 lane 0 queue 0 index 65538: only in the first trace"));
+    write_wrap(path_b, FIRST_CQE, none); /* one that the NIC never wrote */
+    assert_int_equal(diff(path_a, path_b, true, 10, &r), 1);
+    assert_non_null(strstr(r.last, "cqe rank 0 lane 0 queue 0 index 65535: only in the first trace"));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),        cmocka_unit_test(a_limit_is_stated),
-        cmocka_unit_test(an_abort_leaves_nothing),        cmocka_unit_test(a_full_disk_is_an_error),
-        cmocka_unit_test(broken_lines_are_named),         cmocka_unit_test(long_lines_and_nul_are_errors),
-        cmocka_unit_test(keys_come_in_any_order),         cmocka_unit_test(broken_traces_name_their_rule),
-        cmocka_unit_test(check_file_names_file_and_line), cmocka_unit_test(differences_are_counted),
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(a_limit_is_stated),
+        cmocka_unit_test(an_abort_leaves_nothing),
+        cmocka_unit_test(a_full_disk_is_an_error),
+        cmocka_unit_test(broken_lines_are_named),
+        cmocka_unit_test(long_lines_and_nul_are_errors),
+        cmocka_unit_test(keys_come_in_any_order),
+        cmocka_unit_test(broken_traces_name_their_rule),
+        cmocka_unit_test(check_file_names_file_and_line),
+        cmocka_unit_test(differences_are_counted),
+        cmocka_unit_test(a_queue_starts_where_the_header_says),
+        cmocka_unit_test(polls_on_the_way_are_free),
     };
     return cmocka_run_group_tests_name("traces", tests, set_up, tear_down);
 }

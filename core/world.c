@@ -296,11 +296,14 @@ void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *w
                                      ", doorbell record %u, completed %" PRIu64 ", CQ index %" PRIu64,
                         who->rank, name, number, who->waited_for ? who->waited_for : "something", queue,
                         words->reserved, bell_dbrec_index(*sq->dbrec), words->completed, words->cq_index);
+    else if (status == BELL_OVERFLOW && w->workers && !is_worker)
+        (void)bell_fail(err, status, "rank %u %s %u: depth %u of proxy ring %u exceeded without polling: progress "
+                                     "%" PRIu64 ", done %" PRIu64, who->rank, name, number, w->stack->ring_depth, queue,
+                        *r->ring[queue].progress, *r->ring[queue].done);
     else if (status == BELL_OVERFLOW)
         (void)bell_fail(err, status, "rank %u %s %u: depth %u of queue %u exceeded without polling: SQ reserved "
-                                     "%" PRIu64 ", completed %" PRIu64, who->rank, name, number,
-                        w->workers && !is_worker ? w->stack->ring_depth : sq->depth, queue, words->reserved,
-                        words->completed);
+                                     "%" PRIu64 ", completed %" PRIu64, who->rank, name, number, sq->depth, queue,
+                        words->reserved, words->completed);
     else
         (void)bell_fail(err, status, "rank %u %s %u: %s", who->rank, name, number, bell_status_text(status));
 }

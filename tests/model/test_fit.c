@@ -150,6 +150,38 @@ static void test_intervals(void **state)
     }
 }
 
+static enum bell_status predict_scale(void *context, const double *value, double *predicted, struct bell_error *err)
+{
+    struct rig *g = context;
+    (void)err;
+    for (size_t r = 0; r < g->fit.rows; r++)
+        predicted[r] = value[0] * (double)(r + 1);
+    return BELL_OK;
+}
+
+/* One parameter and three rows: the statistics by hand. */
+static void test_by_hand(void **state)
+{
+    struct rig g;
+    const double off[3] = { 0.98, 1.01, 1.03 };
+    double squares = 0, sum = 0, fit = 0;
+    (void)state;
+    set_up(&g, 3, 1, predict_scale);
+    for (size_t r = 0; r < 3; r++) {
+        g.measured[r] = truth[0] * (double)(r + 1) * off[r];
+        squares += 1 / (off[r] * off[r]);
+        fit += 1 / off[r];
+    }
+    fit /= squares; /* the least of the sum of (fit / off - 1)^2 */
+    assert_int_equal(bell_fit_solve(&g.fit, &g.err), BELL_OK);
+    assert_near(g.value[0], truth[0] * fit, 1e-6);
+    for (size_t r = 0; r < 3; r++)
+        sum += (fit / off[r] - 1) * (fit / off[r] - 1);
+    assert_near(g.interval[0], 1.96 * sqrt(sum / (3 - 1) / (squares * fit * fit)), 1e-5);
+    for (size_t r = 0; r < 3; r++)
+        assert_near(g.leverage[r], 1 / (off[r] * off[r]) / squares, 1e-6);
+}
+
 /* The second and third only as a product: which of them is named is the solver's choice, the first is not. */
 static enum bell_status predict_product(void *context, const double *value, double *predicted, struct bell_error *err)
 {
@@ -288,10 +320,15 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),          cmocka_unit_test(test_square),
-        cmocka_unit_test(test_intervals),      cmocka_unit_test(test_cannot_tell_apart),
-        cmocka_unit_test(test_idle_parameter), cmocka_unit_test(test_nothing_depends),
-        cmocka_unit_test(test_alone),          cmocka_unit_test(test_influence),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_square),
+        cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_cannot_tell_apart),
+        cmocka_unit_test(test_idle_parameter),
+        cmocka_unit_test(test_nothing_depends),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_influence),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

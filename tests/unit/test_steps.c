@@ -207,6 +207,21 @@ static void test_gaps(void **state)
     bell_steps_free(&l.steps);
 }
 
+/* And so it limits what another step is worth: the work of the join, 4 late, ends at 28 in any case. */
+static void test_gap_in_join(void **state)
+{
+    struct list l = { .count = 0 };
+    uint64_t ring = add(&l, BELL_EVENT_DOORBELL, 0, 0, 0, 10, 0);
+    uint64_t fetch = add(&l, BELL_EVENT_NIC_FETCH, 0, 2, 10, 30, ring);
+    uint64_t work = add(&l, BELL_EVENT_BUILD, 0, 0, 14, 28, 0);
+    (void)state;
+    (void)add(&l, BELL_EVENT_POLL, 0, 0, 30, 35, fetch);
+    take_apart(&l, add_op(&l, 0, 0, 0, 35));
+    expect(&l, fetch, true, 2);
+    expect(&l, work, false, 0);
+    bell_steps_free(&l.steps);
+}
+
 /* In real time a step may begin before what it waited for has ended: the overlap is counted once. */
 static void test_overlap(void **state)
 {
@@ -329,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_partner),
         cmocka_unit_test(test_machine_has_no_order),
         cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_gap_in_join),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_two_lanes),
         cmocka_unit_test(test_second_operation),

@@ -419,8 +419,7 @@ static void test_explain_overflow(void **state)
     build();
     assert_int_equal(bell_client_run(&lanes[0][0], world.rank[0].client), BELL_OVERFLOW);
     explain(&lanes[0][0].id, BELL_OVERFLOW,
-            "rank 0 lane 0: depth 2 of queue 0 exceeded without polling: SQ reserved 0, "
-            "completed 0");
+            "rank 0 lane 0: depth 2 of proxy ring 0 exceeded without polling: progress 0, done 0");
     struct bell_lane_id worker = { .rank = 0, .lane = 1, .waited_for = "a proxy descriptor or a CQE" };
     explain(&worker, BELL_TIMEOUT,
             "rank 0 worker 0 waited to its bound for a proxy descriptor or a CQE; queue 0: SQ "

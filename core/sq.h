@@ -334,10 +334,11 @@ BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *s
     enum bell_status s = bell_sq_reserve_or_poll(lane, sq, stack, blocks, &first, out);
     if (s != BELL_OK)
         return s;
-    bell_port_work(lane, BELL_WORK_POST);
     uint64_t at = first;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        bell_port_work(lane, BELL_WORK_POST);
         at += bell_sq_write(lane, sq, at, &requests[i]);
+    }
     *end = at;
     return bell_sq_post(lane, sq, stack, first, at);
 }

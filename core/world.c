@@ -274,9 +274,36 @@ enum bell_status bell_world_verify(const struct bell_world *w, struct bell_error
     return BELL_OK;
 }
 
+/* The next CQE of a queue, when it is there and an error. */
+static bool has_error(const struct bell_sq *sq, struct bell_cqe *cqe)
+{
+    const struct bell_cqe *at = sq->cqe + (sq->cq_depth > 1 ? sq->words->cq_index & (sq->cq_depth - 1) : 0);
+    memcpy(cqe, at, sizeof *cqe);
+    return bell_cqe_tail_opcode(bell_cqe_tail(cqe)) == BELL_CQE_REQ_ERR;
+}
+
+/* Somebody waits in vain because a put failed whose completion nobody has polled. */
+static bool explain_error(const struct bell_world *w, const struct bell_lane_id *who, struct bell_error *err)
+{
+    struct bell_cqe cqe;
+    for (uint32_t i = 0; i < BELL_RANKS * w->queues; i++) {
+        uint32_t rank = i / w->queues, queue = i % w->queues;
+        if (!has_error(w->rank[rank].sq + queue, &cqe))
+            continue;
+        (void)bell_fail(err, BELL_TIMEOUT, "rank %u queue %u: CQE with syndrome 0x%02x (%s); rank %u lane %u waited to "
+                                           "its bound for %s", rank, queue, cqe.syndrome,
+                        bell_syndrome_text(cqe.syndrome), who->rank, who->lane,
+                        who->waited_for ? who->waited_for : "something");
+        return true;
+    }
+    return false;
+}
+
 void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *who, enum bell_status status,
                         struct bell_error *err)
 {
+    if (status == BELL_TIMEOUT && explain_error(w, who, err))
+        return;
     bool is_lane = who->lane < w->lanes, is_worker = !is_lane && who->lane < w->lanes + w->workers;
     const struct bell_rank *r = w->rank + who->rank;
     uint32_t queue = is_lane ? who->lane / (w->lanes / w->queues) : who->lane - w->lanes - (is_worker ? 0 : w->workers);
@@ -293,7 +320,7 @@ void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *w
                         bell_syndrome_text(c->syndrome), c->index, queue);
     else if (status == BELL_TIMEOUT)
         (void)bell_fail(err, status, "rank %u %s %u waited to its bound for %s; queue %u: SQ reserved %" PRIu64
-                                     ", doorbell record %u, completed %" PRIu64 ", CQ index %" PRIu64,
+                                     ", doorbell record %u mod 65536, completed %" PRIu64 ", CQ index %" PRIu64,
                         who->rank, name, number, who->waited_for ? who->waited_for : "something", queue,
                         words->reserved, bell_dbrec_index(*sq->dbrec), words->completed, words->cq_index);
     else if (status == BELL_OVERFLOW && w->workers && !is_worker)

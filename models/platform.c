@@ -15,7 +15,7 @@ static const char *const state_names[] = { "cold", "warm", NULL };
 const struct bell_field bell_platform_fields[] = {
     { "name", BELL_FIELD_STRING, AT(name), "", 0, 24, 0, true, NULL, "Of the platform." },
     CLOCK("gpu.clock_mhz", gpu_clock_mhz, "SM clock."),
-    COST("gpu.post", gpu_post, "A put's address arithmetic and call, besides memory operations."),
+    COST("gpu.post", gpu_post, "A put's address arithmetic and call, besides memory operations; for each WQE."),
     COST("gpu.enqueue", gpu_enqueue, "The same for a proxy descriptor."),
     COST("gpu.store", gpu_store, "Issue one store of up to 16 B."),
     COST("gpu.segment", gpu_segment, "Each 16 B of a WQE past the third, on top of its store."),
@@ -30,7 +30,7 @@ const struct bell_field bell_platform_fields[] = {
     CLOCK("cpu.cold_mhz", cpu_cold_mhz, "Clock of a proxy core that starts from idle."),
     CLOCK("cpu.warm_mhz", cpu_warm_mhz, "Clock of a proxy core that is kept busy."),
     { "cpu.state", BELL_FIELD_ENUM, AT(cpu_state), "", 0, 0, 0, false, state_names, "Which of the two clocks runs." },
-    COST("cpu.post", cpu_post, "A worker, from the descriptor to the doorbell."),
+    COST("cpu.post", cpu_post, "A worker, from the descriptor to the doorbell; for each WQE."),
     COST("cpu.complete", cpu_complete, "A worker, from the CQE to the completion counter."),
     REAL("cpu.stall_cold.ps", cpu_stall_cold_ps, "ps", 1e12, "Time a cold worker loses now and then."),
     REAL("cpu.stall_warm.ps", cpu_stall_warm_ps, "ps", 1e12, "Time a warm worker loses now and then."),

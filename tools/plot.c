@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,7 +75,10 @@ enum bell_status bell_waterfall_plot(const struct bell_waterfall *const *w, size
     char draft[1100];
     if (strchr(path, '\'') || snprintf(draft, sizeof draft, "%s.%ld.part", path, (long)getpid()) >= (int)sizeof draft)
         return bell_fail(err, BELL_INVALID, "%s: not a name that a plot can have", path);
-    FILE *to = popen("gnuplot 2> /dev/null", "w");
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return bell_fail(err, BELL_IO, "%s: exists and is not a file", path);
+    FILE *to = popen("gnuplot > /dev/null 2>&1", "w");
     if (!to)
         return bell_fail(err, BELL_IO, "gnuplot cannot be started: %s", strerror(errno));
     write_script(to, w, count, draft);

@@ -74,6 +74,20 @@ static const char *parameter_of(const char *key)
     return NULL;
 }
 
+/* A --set of what the rows set themselves would be lost without a word. */
+static enum bell_status check_sets(const struct bell_options *o, struct bell_error *err)
+{
+    for (uint32_t i = 0; o && i < o->sets; i++)
+        for (size_t k = 0; k < sizeof configs / sizeof configs[0]; k++) {
+            const char *full = configs[k].parameter, *bare = strchr(full, '.') + 1;
+            size_t length = strcspn(o->set[i], "=");
+            if ((length == strlen(full) && strncmp(o->set[i], full, length) == 0)
+                || (length == strlen(bare) && strncmp(o->set[i], bare, length) == 0))
+                return bell_fail(err, BELL_INVALID, "--set %s: published rows say this themselves", o->set[i]);
+        }
+    return BELL_OK;
+}
+
 /* BELL_UNSUPPORTED: the row asks for what is not modelled. */
 static enum bell_status configure(struct bell_setup *setup, const struct bell_row *row, struct bell_error *err)
 {
@@ -212,7 +226,9 @@ enum bell_status bell_predictions_load(struct bell_predictions *p, const struct 
 {
     char path[1024];
     memset(p, 0, sizeof *p);
-    enum bell_status s = bell_data_find(REFERENCE, path, sizeof path, err);
+    enum bell_status s = check_sets(selection->options, err);
+    if (s == BELL_OK)
+        s = bell_data_find(REFERENCE, path, sizeof path, err);
     if (s == BELL_OK)
         s = bell_rows_read(path, &p->rows, err);
     if (s != BELL_OK)

@@ -93,9 +93,9 @@ static enum bell_status apply(struct bell_predictions *p, const struct bell_refi
             owner_of(setup, r->parameter[k].field, owner, sizeof owner);
             if (strcmp(owner, r->parameter[k].platform) != 0)
                 continue;
-            enum bell_status s = bell_field_set_number(r->parameter[k].field, &setup->platform, value[k], err);
-            if (s != BELL_OK)
-                return s;
+            if (bell_field_set_number(r->parameter[k].field, &setup->platform, value[k], NULL) != BELL_OK)
+                return bell_fail(err, BELL_INVALID, "the selected rows do not fix %s: it went to %g",
+                                 r->parameter[k].label, value[k]);
         }
     return BELL_OK;
 }

@@ -155,8 +155,17 @@ static enum bell_status check_dbrec(struct bell_check *c, struct queue *q, const
     if (e->index < q->dbrec)
         return broken(c, err, e->seq, "doorbell-monotonic", AT "doorbell record %" PRIu64 " after %" PRIu64, WHO(q),
                       e->index, q->dbrec);
+    for (uint64_t i = q->dbrec > q->rung ? q->dbrec : q->rung; i < e->index; i++) {
+        const struct bell_slot *slot = bell_window_at(&q->window, i);
+        if (!slot || !slot->filled)
+            return broken(c, err, e->seq, "dbrec-covers-built",
+                          AT "doorbell record %" PRIu64 ", slot %" PRIu64 " not built", WHO(q), e->index, i);
+        if (c->fenced && !slot->fenced && e->scope == BELL_SCOPE_NONE)
+            return broken(c, err, e->seq, "fence-before-dbrec",
+                          AT "nothing orders slot %" PRIu64 " (event %" PRIu64 ") before doorbell record %" PRIu64,
+                          WHO(q), i, slot->seq, e->index);
+    }
     q->dbrec = e->index;
-    if (e->scope != BELL_SCOPE_NONE) mark_fenced(q, e->index);
     return BELL_OK;
 }
 
@@ -354,7 +363,7 @@ enum bell_status bell_check_event(struct bell_check *c, const struct bell_event 
     enum bell_status s = find_queue(c, space, e, &q, err);
     if (s != BELL_OK) return s;
     if (step) return step(c, q, e, err);
-    mark_fenced(q, e->index);
+    if (e->scope != BELL_SCOPE_NONE) mark_fenced(q, e->index);
     return BELL_OK;
 }
 

@@ -10,7 +10,9 @@
  * build-reserved          only reserved slots are built
  * build-once              no slot is built twice in one lap
  * slot-reuse              no slot is built before the completion of its last use was polled
- * fence-before-doorbell   a fence, or a release on record or doorbell, between the builds and the doorbell
+ * fence-before-dbrec      a fence between the builds and the doorbell record, or the record is a release
+ * fence-before-doorbell   a fence between the builds and the doorbell, or the doorbell is a release
+ * dbrec-covers-built      every slot before a doorbell record's index was built
  * doorbell-covers-built   every slot before a doorbell's index was built
  * doorbell-monotonic      neither doorbell nor doorbell record goes back
  * dbrec-before-doorbell   the doorbell record is at least the doorbell's index

@@ -203,7 +203,8 @@ BELL_STEP void bell_port_store_doorbell(struct bell_lane *lane, uint64_t *doorbe
                                         enum bell_scope scope, bool blueflame)
 {
     bell_sim_pay_scope(lane, scope);
-    bell_sim_pay_store(lane);
+    for (uint32_t i = 0; i < (blueflame ? BELL_WQE_BLOCK_BYTES / BELL_WQE_SEGMENT_BYTES : 1); i++)
+        bell_sim_pay_store(lane);
     lane->is_draining = false;
     struct bell_timer *t = bell_sim_timer(lane->sim);
     if (!t)

@@ -164,18 +164,22 @@ const char *queue_at_end(struct explore *x, void *context)
     return w->lock ? "the lock is still held" : NULL;
 }
 
-void queue_explore(struct explore *x, const char *name, const char *(*check)(struct explore *x, void *context),
+bool queue_explore(struct explore *x, const char *name, const char *(*check)(struct explore *x, void *context),
                    const char *(*at_end)(struct explore *x, void *context), void *context,
                    const struct queue_counts *counts)
 {
     struct explore_result r;
     char text[EXPLORE_COUNT_TEXT];
-    if (!explore_run(x, check, at_end, context, &r)) fail_msg("%s: %s", name, explore_failure(x));
+    bool holds = explore_run(x, check, at_end, context, &r);
+    if (!holds) print_error("%s: %s\n", name, explore_failure(x));
     explore_free(x);
+    if (!holds) return false;
     const char *schedules = explore_count_text(r.schedules, text);
     printf("%-46s %s schedules of up to %u steps: %llu states, %llu steps\n", name, schedules, r.longest,
            (unsigned long long)r.states, (unsigned long long)r.steps);
-    if (counts && (r.states != counts->states || r.steps != counts->steps || strcmp(schedules, counts->schedules) != 0))
-        fail_msg("%s: expected %s schedules, %llu states, %llu steps", name, counts->schedules,
-                 (unsigned long long)counts->states, (unsigned long long)counts->steps);
+    if (r.states == counts->states && r.steps == counts->steps && strcmp(schedules, counts->schedules) == 0)
+        return true;
+    print_error("%s: expected %s schedules, %llu states, %llu steps\n", name, counts->schedules,
+                (unsigned long long)counts->states, (unsigned long long)counts->steps);
+    return false;
 }

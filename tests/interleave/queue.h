@@ -31,9 +31,9 @@ struct queue_counts {
     uint64_t states, steps;
 };
 
-/* Explore and free x; print the counts.  The running test fails when the exploration does, with the schedule that led
- * to it, or when the counts are others; counts NULL: any. */
-void queue_explore(struct explore *x, const char *name, const char *(*check)(struct explore *x, void *context),
+/* Explore and free x, and print the counts.  False: the exploration failed, and the schedule that led to it is printed;
+ * or the counts are others. */
+bool queue_explore(struct explore *x, const char *name, const char *(*check)(struct explore *x, void *context),
                    const char *(*at_end)(struct explore *x, void *context), void *context,
                    const struct queue_counts *counts);
 

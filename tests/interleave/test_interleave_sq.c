@@ -179,12 +179,12 @@ static struct explore *open_setup(const struct setup *s, struct queue *q, struct
     return x;
 }
 
-static void run_setup(const struct setup *s, bool by_key)
+static bool run_setup(const struct setup *s, bool by_key)
 {
     struct queue q;
     struct lane_setup lanes[LANES_MAX];
     struct explore *x = open_setup(s, &q, lanes, by_key);
-    queue_explore(x, s->name, queue_check, queue_at_end, &q, &s->counts);
+    return queue_explore(x, s->name, queue_check, queue_at_end, &q, &s->counts);
 }
 
 #define OWN BELL_SHARING_OWNER
@@ -277,9 +277,15 @@ static const struct setup three[] = {
 };
 /* clang-format on */
 
-#define RUN(setups, by_key)                                                                                            \
-    for (size_t i = 0; i < sizeof(setups) / sizeof(setups)[0]; i++)                                                    \
-    run_setup((setups) + i, by_key)
+static void run_setups(const struct setup *setups, size_t n, bool by_key)
+{
+    bool holds = true;
+    for (size_t i = 0; i < n; i++)
+        holds = run_setup(setups + i, by_key) && holds;
+    assert_true(holds);
+}
+
+#define RUN(setups, by_key) run_setups(setups, sizeof(setups) / sizeof(setups)[0], by_key)
 
 static void test_owner(void **state)
 {

@@ -381,14 +381,14 @@ static void test_explain_timeout(void **state)
     assert_int_equal(bell_client_run(lane, world.rank[0].client + 1), BELL_TIMEOUT);
     explain(&lane->id, BELL_TIMEOUT,
             "rank 0 lane 1 waited to its bound for a CQE; queue 1: SQ reserved 131072, doorbell "
-            "record 0, completed 131071, CQ index 0");
+            "record 0 mod 65536, completed 131071, CQ index 0");
     struct bell_lane_id nic = { .rank = 1, .lane = 3 }; /* after two lanes and no worker: the NIC's second queue */
     explain(&nic, BELL_INVALID, "rank 1 NIC queue 1: invalid input");
     explain(&lane->id, BELL_STOPPED, "rank 0 lane 1: ended because another lane failed");
     nic.waited_for = NULL;
     explain(&nic, BELL_TIMEOUT,
             "rank 1 NIC queue 1 waited to its bound for something; queue 1: SQ reserved 131071, "
-            "doorbell record 65535, completed 131071, CQ index 0");
+            "doorbell record 65535 mod 65536, completed 131071, CQ index 0");
 }
 
 static void test_explain_cqe_error(void **state)
@@ -423,7 +423,7 @@ static void test_explain_overflow(void **state)
     struct bell_lane_id worker = { .rank = 0, .lane = 1, .waited_for = "a proxy descriptor or a CQE" };
     explain(&worker, BELL_TIMEOUT,
             "rank 0 worker 0 waited to its bound for a proxy descriptor or a CQE; queue 0: SQ "
-            "reserved 0, doorbell record 0, completed 0, CQ index 0");
+            "reserved 0, doorbell record 0 mod 65536, completed 0, CQ index 0");
     explain(&worker, BELL_OVERFLOW,
             "rank 0 worker 0: depth 4 of queue 0 exceeded without polling: SQ reserved 0, "
             "completed 0");

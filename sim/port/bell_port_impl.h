@@ -57,7 +57,7 @@ BELL_STEP uint64_t bell_sim_early(struct bell_lane *lane)
 void bell_sim_note(struct bell_lane *lane, const struct bell_note *note);
 #define bell_port_note bell_sim_note
 
-/* A worker loses time now and then (sim/worker.c). */
+/* A worker loses time now and then (sim/record.c). */
 void bell_sim_stall(struct bell_lane *lane);
 
 BELL_STEP void bell_port_work(struct bell_lane *lane, enum bell_work work)

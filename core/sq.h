@@ -3,7 +3,8 @@
  * the port; see core/port.h for what each primitive promises.
  *
  * Indices count 64 B basic blocks, are free-running 64-bit numbers and only their low 16 bits reach the wire.
- * Always: reserved >= posted >= completed, reserved >= ready (which follows the doorbell, and so posted), and reserved - completed <= depth. */
+ * Always: reserved >= posted >= completed and reserved - completed <= depth; ready is stored after the doorbell, and
+ * so follows posted. */
 #ifndef BELL_CORE_SQ_H
 #define BELL_CORE_SQ_H
 

@@ -2,19 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A trace as Perfetto's reader of Chrome JSON sees it: one array of events, whole slices on named tracks.
 set -u
-if [ ! -x "${BELLWETHER:?}" ]; then
-    echo "skipped: $BELLWETHER was not built"
-    exit 77
-fi
-if ! command -v jq > /dev/null; then
-    echo 'skipped: jq is not installed'
-    exit 77
-fi
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-count=0
-failed=0
+. "${BELL_SOURCE_DIR:?}/tests/claims.sh"
+needs jq
 
 claim() {
     count=$((count + 1))
@@ -75,5 +64,4 @@ claim 'lanes by name' mini-proxy-sim.json 'map(select(.name == "thread_name") | 
 claim 'lanes by name' mini-gda-soft.json 'map(select(.name == "thread_name") | .args.name) ==
     ["CPU lane 0", "NIC queue 0"]'
 
-echo "$count claims, $failed failed"
-[ "$failed" -eq 0 ]
+report

@@ -3,15 +3,7 @@
 # The same program on soft and on sim does the same: both traces keep the protocol, and a normalised diff finds no
 # difference while each lane has its own queue.
 set -u
-if [ ! -x "${BELLWETHER:?}" ]; then
-    echo "skipped: $BELLWETHER was not built"
-    exit 77
-fi
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-count=0
-failed=0
+. "${BELL_SOURCE_DIR:?}/tests/claims.sh"
 
 # same ARGUMENTS...: of `run`, besides the executor.
 same() {
@@ -86,5 +78,4 @@ if [ $? -ne 1 ] || ! grep -q 'cqe .* only in the first trace' log; then
     tail -n 4 log
 fi
 
-echo "$count programs, $failed failed"
-[ "$failed" -eq 0 ]
+report

@@ -2,34 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # `explain`: the parts are the whole, what is not on the critical path gains nothing, and the drawing is one.
 set -u
-if [ ! -x "${BELLWETHER:?}" ]; then
-    echo "skipped: $BELLWETHER was not built"
-    exit 77
-fi
-if ! command -v jq > /dev/null; then
-    echo 'skipped: jq is not installed'
-    exit 77
-fi
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-count=0
-failed=0
-ok() {
-    count=$((count + 1))
-    if ! eval "$2" > ok.out 2>&1; then
-        failed=$((failed + 1))
-        echo "not so: $1"
-        head -n 5 ok.out
-    fi
-}
-# The exit status of a command is $1.
-exits() {
-    expected=$1
-    shift
-    "$@" > exits.out 2> exits.err
-    [ $? -eq "$expected" ] || { cat exits.err; return 1; }
-}
+. "${BELL_SOURCE_DIR:?}/tests/claims.sh"
+needs jq
 # Well-formed XML, as far as can be said here.
 parses() {
     if command -v xmllint > /dev/null; then
@@ -129,5 +103,4 @@ ok 'an unknown stack is exit 2' "exits 2 '$BELLWETHER' explain --platform P-IB -
 ok 'an unknown second stack too' "exits 2 '$BELLWETHER' explain --platform P-IB --vs mini-gdq"
 ok 'an unknown experiment too' "exits 2 '$BELLWETHER' explain no-op --platform P-IB && [ ! -s exits.out ]"
 
-echo "$count claims, $failed failed"
-[ "$failed" -eq 0 ]
+report

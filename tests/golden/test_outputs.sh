@@ -3,28 +3,9 @@
 # What `run` and `list` print: stored keys and columns, and forms that agree with one another.  The numbers are the
 # model's business.
 set -u
-if [ ! -x "${BELLWETHER:?}" ]; then
-    echo "skipped: $BELLWETHER was not built"
-    exit 77
-fi
-if ! command -v jq > /dev/null; then
-    echo 'skipped: jq is not installed'
-    exit 77
-fi
+. "${BELL_SOURCE_DIR:?}/tests/claims.sh"
+needs jq
 golden=${BELL_SOURCE_DIR:?}/tests/golden
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-count=0
-failed=0
-ok() {
-    count=$((count + 1))
-    if ! eval "$2" > ok.out 2>&1; then
-        failed=$((failed + 1))
-        echo "not so: $1"
-        head -n 5 ok.out
-    fi
-}
 
 for experiment in one-op round-trip; do
     for stack in mini-gda mini-proxy; do
@@ -108,5 +89,4 @@ for command in run check diff list; do
 done
 ok '--version' "'$BELLWETHER' --version | grep -E '^bellwether [0-9]+[.][0-9]+[.][0-9]+ '"
 
-echo "$count claims, $failed failed"
-[ "$failed" -eq 0 ]
+report

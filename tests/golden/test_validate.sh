@@ -3,34 +3,8 @@
 # How far the model is from the published rows, and that `validate` says so honestly: forms agree, the data files hold
 # what a fit gives, and a wrong value fails.
 set -u
-if [ ! -x "${BELLWETHER:?}" ]; then
-    echo "skipped: $BELLWETHER was not built"
-    exit 77
-fi
-if ! command -v jq > /dev/null; then
-    echo 'skipped: jq is not installed'
-    exit 77
-fi
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-count=0
-failed=0
-ok() {
-    count=$((count + 1))
-    if ! eval "$2" > ok.out 2>&1; then
-        failed=$((failed + 1))
-        echo "not so: $1"
-        head -n 5 ok.out
-    fi
-}
-# The exit status of a command is $1.
-exits() {
-    expected=$1
-    shift
-    "$@" > exits.out 2> exits.err
-    [ $? -eq "$expected" ] || { cat exits.err; return 1; }
-}
+. "${BELL_SOURCE_DIR:?}/tests/claims.sh"
+needs jq
 validate() {
     "$BELLWETHER" validate --figure 'Table 3,Table 4,Table 9' --stack mini-gda,mini-proxy "$@"
 }
@@ -97,5 +71,4 @@ ok 'no better than when they are in' "jq -e '[.rows[] | select(.left_out_error_p
 ok 'the predictions are of the stored values' "jq '[.rows[].predicted_us]' fit.json > a &&
     jq '[.rows[].predicted_us]' v.json | cmp - a"
 
-echo "$count claims, $failed failed"
-[ "$failed" -eq 0 ]
+report

@@ -2,16 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Wrong input to the command: one line on standard error that says what is wrong, the exit status, no half-made file.
 set -u
-if [ ! -x "${BELLWETHER:?}" ]; then
-    echo "skipped: $BELLWETHER was not built"
-    exit 77
-fi
+. "${BELL_SOURCE_DIR:?}/tests/claims.sh"
 source=${BELL_SOURCE_DIR:?}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-count=0
-failed=0
 
 # expect STATUS PATTERN ARGUMENTS...: exactly one line on standard error, which matches the extended pattern.
 expect() {
@@ -181,5 +173,4 @@ if [ $? -ne 1 ] || ! grep -q 'standard output is closed' err || [ -e closed.json
     echo "bellwether with standard output closed: $(cat err)"
 fi
 
-echo "$count cases, $failed failed"
-[ "$failed" -eq 0 ]
+report

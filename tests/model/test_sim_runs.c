@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The simulator as an executor: lanes that share queues end and keep the protocol, failures have their status, and
  * virtual time has a bound. */
-#include "models/platform.h"
+#include "tests/model/made_up.h"
 #include "tests/conform/exec_case.h"
 
 #include <setjmp.h>
@@ -40,29 +40,6 @@ static const char *const cases[] = {
 
 static struct exec_seen seen;
 
-/* All costs are there, and no two of one kind are equal. */
-static struct bell_platform made_up(void)
-{
-    struct bell_platform p;
-    bell_field_defaults(bell_platform_fields, &p);
-    p.gpu_clock_mhz = p.cpu_cold_mhz = p.cpu_warm_mhz = 2000;
-    p.gpu_post.cycles = 200;
-    p.gpu_enqueue.cycles = 170;
-    p.gpu_store.cycles = 11;
-    p.gpu_fence_gpu.cycles = 430;
-    p.gpu_fence_sys_sc.ps = 900000;
-    p.gpu_atomic.cycles = 360;
-    p.gpu_load.cycles = 290;
-    p.gpu_host_load.ps = 870000;
-    p.cpu_post.cycles = 2000;
-    p.cpu_complete.cycles = 940;
-    p.pcie_gpu_read_ps = 600000;
-    p.pcie_host_read_ps = 520000;
-    p.nic_schedule_ps = 700000;
-    p.wire_transmit_ps = 640000;
-    p.wire_ack_ps = 590000;
-    return p;
-}
 
 static enum bell_status traced(const struct exec_case *c, const struct bell_platform *p, uint64_t bound_ps,
                                struct bell_result *result, struct bell_error *err)

@@ -3,6 +3,7 @@
 #ifndef BELL_CORE_EXEC_H
 #define BELL_CORE_EXEC_H
 
+#include "core/machine.h"
 #include "core/program.h"
 
 BELL_EXTERN_C_BEGIN
@@ -16,6 +17,7 @@ struct bell_run {
     const struct bell_platform *platform; /* NULL for executors in real time */
     const struct bell_sink *sink;         /* NULL: a timed run, nothing is traced */
     uint64_t bound_ps;                    /* of each wait, in the executor's clock */
+    const struct bell_machine *machine;   /* NULL: bell_machine_fields' initial values */
 };
 
 /* issue_ps and total_ps are the caller's, lanes * iterations each, filled lane by lane for rank 0. */
@@ -24,6 +26,9 @@ struct bell_result {
     uint64_t *total_ps; /* until completion, or until the answer */
     uint64_t span_ps; /* of the whole run, in the executor's clock */
     uint64_t events;  /* sent to the sink */
+    char path[24];    /* which path really ran: "gpu-doorbell", "host-doorbell" or "proxy" */
+    char processor[96]; /* what the lanes ran on, with its clock; "": nothing to add to what the caller knows */
+    char notes[400];  /* for people, such as the software NIC's own service rate; "": none */
 };
 
 struct bell_executor {
@@ -39,6 +44,10 @@ struct bell_executor {
 extern const struct bell_executor bell_null_executor; /* hw/null: the floor; queues without a NIC's work */
 extern const struct bell_executor bell_soft_executor; /* hw/soft: CPU threads and a software NIC */
 extern const struct bell_executor bell_sim_executor;  /* sim: SimGrid */
+/* Always there; where one was not built, its probe says what was missing (hw/absent). */
+extern const struct bell_executor bell_cuda_executor;  /* hw/cuda: GPU threads and a software NIC */
+extern const struct bell_executor bell_verbs_executor; /* hw/verbs: CPU threads and libibverbs */
+extern const struct bell_executor bell_mlx5_executor;  /* hw/mlx5: our own queues on a ConnectX */
 
 BELL_EXTERN_C_END
 

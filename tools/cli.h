@@ -109,7 +109,8 @@ int bell_exit_of(enum bell_status status);
 
 /* ---- documents ---- */
 
-enum bell_part { BELL_PART_EXPERIMENT, BELL_PART_STACK, BELL_PART_PLATFORM, BELL_PARTS };
+/* The machine is no document: its values come from --set alone. */
+enum bell_part { BELL_PART_EXPERIMENT, BELL_PART_STACK, BELL_PART_PLATFORM, BELL_PART_MACHINE, BELL_PARTS };
 
 #define BELL_ROWS_MAX 96 /* of a field table, with the name and summary of the document */
 
@@ -118,7 +119,8 @@ struct bell_setup {
     struct bell_program program;
     struct bell_stack stack;
     struct bell_platform platform;
-    bool has_platform;
+    struct bell_machine machine;
+    bool has_platform; /* time is virtual */
     const struct bell_executor *executor;
     char digest[20];                                          /* of all parameters, hex; by bell_setup_finish */
     char source[BELL_PARTS][BELL_ROWS_MAX][BELL_SOURCE_SIZE]; /* by part and row of its table; "" when not said */
@@ -128,7 +130,7 @@ struct bell_setup {
 /* Everything about a part that is not its values. */
 struct bell_part_kind {
     const char *name;   /* "platform": prefix in --set */
-    const char *folder; /* "models/platforms" */
+    const char *folder; /* "models/platforms"; NULL: there are no documents of it */
     const char *schema;
     const struct bell_field *table;
     size_t name_offset;
@@ -146,6 +148,9 @@ size_t bell_data_names(enum bell_part part, char names[][24], size_t most);
  * .json.  BELL_INVALID with a message that lists what there is. */
 enum bell_status bell_setup_read(struct bell_setup *setup, enum bell_part part, const char *name,
                                  struct bell_error *err) BELL_MUST_USE;
+
+/* Does a run of this set-up depend on the values of that part? */
+bool bell_setup_uses(const struct bell_setup *setup, uint32_t part);
 
 /* One KEY=VALUE on the documents that were read.  BELL_INVALID names the key. */
 enum bell_status bell_setup_set(struct bell_setup *setup, const char *assignment, struct bell_error *err) BELL_MUST_USE;

@@ -19,6 +19,8 @@ const struct bell_part_kind bell_parts[BELL_PARTS] = {
       offsetof(struct bell_setup, stack) },
     { "platform", "models/platforms", "bell.platform/1", bell_platform_fields, offsetof(struct bell_platform, name),
       offsetof(struct bell_setup, platform) },
+    { "machine", NULL, NULL, bell_machine_fields, offsetof(struct bell_machine, name),
+      offsetof(struct bell_setup, machine) },
 };
 
 enum bell_status bell_data_find(const char *relative, char *path, size_t size, struct bell_error *err)

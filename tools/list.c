@@ -117,6 +117,8 @@ static void range_text(const struct bell_field *f, char *out, size_t size)
     out[0] = '\0';
     if (f->type == BELL_FIELD_BOOL)
         (void)snprintf(out, size, "true|false");
+    else if (f->type == BELL_FIELD_STRING)
+        (void)snprintf(out, size, "at most %.16g characters", f->max - 1);
     else if (f->type != BELL_FIELD_ENUM)
         (void)snprintf(out, size, "%.16g..%.16g", f->min, f->max);
     for (size_t i = 0; f->type == BELL_FIELD_ENUM && f->names[i]; i++) {
@@ -142,6 +144,7 @@ static void add_parameter(struct listing *l, const struct bell_setup *setup, uin
     range_text(f, range, sizeof range);
     bell_field_defaults(kind->table, (char *)&initial + kind->offset);
     bell_field_text(f, (char *)&initial + kind->offset, first, sizeof first);
+    if (f->type == BELL_FIELD_STRING) (void)snprintf(first, sizeof first, "empty");
     if (is_read) bell_field_text(f, (const char *)setup + kind->offset, value, sizeof value);
     const char *cell[COLUMNS] = { key,     f->unit, f->required ? "required" : first,    value,
                                   f->help, range,   setup->source[part][f - kind->table] };
@@ -153,7 +156,7 @@ static void add_parameter(struct listing *l, const struct bell_setup *setup, uin
 static enum bell_status read_parts(struct bell_setup *setup, const struct bell_options *o, bool is_read[BELL_PARTS],
                                    struct bell_error *err)
 {
-    const char *const name[BELL_PARTS] = { NULL, o->stack, o->platform };
+    const char *const name[BELL_PARTS] = { NULL, o->stack, o->platform, NULL };
     enum bell_status s = BELL_OK;
     for (uint32_t part = 0; part < BELL_PARTS; part++) {
         is_read[part] = name[part] != NULL;
@@ -179,7 +182,7 @@ static enum bell_status list_parameters(const struct bell_options *o, struct bel
         if (shown >> i & 1) column[columns++] = all_columns[i];
     for (uint32_t part = 0; part < BELL_PARTS; part++)
         for (const struct bell_field *f = bell_parts[part].table; f->key; f++)
-            if (f->type != BELL_FIELD_STRING && (is_read[part] || !only_read))
+            if ((f->type != BELL_FIELD_STRING || part == BELL_PART_MACHINE) && (is_read[part] || !only_read))
                 add_parameter(&l, &setup, part, f, is_read[part], shown);
     return finish(&l, o->form, column, columns, err);
 }

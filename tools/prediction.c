@@ -108,10 +108,10 @@ static enum bell_status set_up(struct bell_prediction_run *run, const struct bel
 {
     const struct bell_options *o = selection->options;
     struct bell_setup *setup = &run->setup;
-    const char *name[BELL_PARTS] = { metric->experiment, row->stack, row->platform };
+    const char *name[] = { metric->experiment, row->stack, row->platform };
     enum bell_status s = BELL_OK;
     setup->executor = &bell_sim_executor;
-    for (int part = 0; s == BELL_OK && part < BELL_PARTS; part++)
+    for (int part = 0; s == BELL_OK && part <= BELL_PART_PLATFORM; part++)
         s = bell_setup_read(setup, (enum bell_part)part, name[part], err);
     setup->has_platform = true;
     for (uint32_t i = 0; s == BELL_OK && o && i < o->sets; i++)

@@ -9,7 +9,7 @@
 #define CELL 32
 
 static const struct bell_option options[] = {
-    { "--on", "EXECUTOR", "sim, soft or null (default sim with a platform, else soft)", BELL_OPTION_TEXT,
+    { "--on", "EXECUTOR", "what runs it, see list executors (default sim with a platform, else soft)", BELL_OPTION_TEXT,
       offsetof(struct bell_options, executor) },
     BELL_OPTION_OF_PLATFORM,
     BELL_OPTION_OF_STACK,
@@ -81,13 +81,13 @@ static void print_parameters(const struct bell_setup *setup)
     (void)printf("  \"parameters\": {");
     for (uint32_t part = 0; part < BELL_PARTS; part++) {
         const struct bell_part_kind *kind = &bell_parts[part];
-        if (part == BELL_PART_PLATFORM && !setup->has_platform) continue;
+        if (!bell_setup_uses(setup, part)) continue;
         for (const struct bell_field *f = kind->table; f->key; f++) {
             char value[64];
-            if (f->type == BELL_FIELD_STRING) continue;
+            if (f->type == BELL_FIELD_STRING && part != BELL_PART_MACHINE) continue;
             bell_field_text(f, (const char *)setup + kind->offset, value, sizeof value);
             (void)printf("%s    \"%s.%s\": ", comma, kind->name, f->key);
-            if (f->type == BELL_FIELD_ENUM)
+            if (f->type == BELL_FIELD_ENUM || f->type == BELL_FIELD_STRING)
                 bell_print_json(stdout, value);
             else
                 (void)printf("%s", value);

@@ -18,8 +18,10 @@ enum bell_status bell_samples_run(const struct bell_setup *setup, const struct b
 {
     const struct bell_program *p = &setup->program;
     size_t count = (size_t)p->lanes * p->iterations;
-    struct bell_result result = { calloc(count, sizeof(uint64_t)), calloc(count, sizeof(uint64_t)), 0, 0 };
-    struct bell_run run = { p, &setup->stack, setup->has_platform ? &setup->platform : NULL, sink, 0 };
+    struct bell_result result = { .issue_ps = calloc(count, sizeof(uint64_t)),
+                                  .total_ps = calloc(count, sizeof(uint64_t)) };
+    struct bell_run run = { .program = p, .stack = &setup->stack, .sink = sink, .machine = &setup->machine };
+    if (setup->has_platform) run.platform = &setup->platform;
     err->text[0] = '\0';
     enum bell_status s = result.issue_ps && result.total_ps
                              ? setup->executor->probe(err)

@@ -8,7 +8,8 @@
 
 #define KEYS_MAX (BELL_PARTS * BELL_ROWS_MAX)
 
-const struct bell_executor *const bell_executors[] = { &bell_null_executor, &bell_soft_executor, &bell_sim_executor,
+const struct bell_executor *const bell_executors[] = { &bell_null_executor, &bell_soft_executor,  &bell_cuda_executor,
+                                                       &bell_verbs_executor, &bell_mlx5_executor, &bell_sim_executor,
                                                        NULL };
 
 const struct bell_executor *bell_executor_find(const char *name)
@@ -25,11 +26,16 @@ static void *object_of(struct bell_setup *setup, uint32_t part)
     return (char *)setup + bell_parts[part].offset;
 }
 
-/* Names and summaries are no parameters. */
+/* Names and summaries of documents are no parameters. */
+static bool is_parameter(uint32_t part, const struct bell_field *f)
+{
+    return f && (f->type != BELL_FIELD_STRING || part == BELL_PART_MACHINE);
+}
+
 static const struct bell_field *parameter(uint32_t part, const char *key)
 {
     const struct bell_field *f = bell_field_find(bell_parts[part].table, key);
-    return f && f->type != BELL_FIELD_STRING ? f : NULL;
+    return is_parameter(part, f) ? f : NULL;
 }
 
 static void unknown_key(const char *key, struct bell_error *err)
@@ -39,7 +45,7 @@ static void unknown_key(const char *key, struct bell_error *err)
     size_t count = 0, rows = 0;
     for (uint32_t part = 0; part < BELL_PARTS; part++) {
         for (const struct bell_field *f = bell_parts[part].table; f->key && rows < KEYS_MAX; f++) {
-            if (f->type == BELL_FIELD_STRING) continue;
+            if (!is_parameter(part, f)) continue;
             (void)snprintf(full[rows], sizeof full[rows], "%s.%s", bell_parts[part].name, f->key);
             names[count++] = full[rows++];
             names[count++] = f->key;
@@ -104,6 +110,8 @@ enum bell_status bell_setup_set(struct bell_setup *setup, const char *assignment
     if (s != BELL_OK) return s;
     if (part == BELL_PART_PLATFORM && !setup->has_platform)
         return bell_fail(err, BELL_INVALID, "--set %s: nothing uses it without --platform", key);
+    if (part == BELL_PART_MACHINE && setup->has_platform)
+        return bell_fail(err, BELL_INVALID, "--set %s: a run in virtual time uses no machine", key);
     if (set_value(field, object_of(setup, part), assignment + n + 1, &inner) != BELL_OK)
         return bell_fail(err, BELL_INVALID, "--set %.80s: %s", assignment, inner.text);
     (void)snprintf(setup->source[part][field - bell_parts[part].table], BELL_SOURCE_SIZE, "set: --set %.200s",
@@ -112,6 +120,11 @@ enum bell_status bell_setup_set(struct bell_setup *setup, const char *assignment
 }
 
 /* ---- the whole ---- */
+
+bool bell_setup_uses(const struct bell_setup *setup, uint32_t part)
+{
+    return part == BELL_PART_PLATFORM ? setup->has_platform : part != BELL_PART_MACHINE || !setup->has_platform;
+}
 
 /* FNV-1a, 64 bits. */
 static uint64_t hash(uint64_t h, const char *text)
@@ -125,10 +138,10 @@ static void fill_digest(struct bell_setup *setup)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (uint32_t part = 0; part < BELL_PARTS; part++) {
-        if (part == BELL_PART_PLATFORM && !setup->has_platform) continue;
+        if (!bell_setup_uses(setup, part)) continue;
         for (const struct bell_field *f = bell_parts[part].table; f->key; f++) {
             char value[64];
-            if (f->type == BELL_FIELD_STRING) continue;
+            if (!is_parameter(part, f)) continue;
             bell_field_text(f, object_of(setup, part), value, sizeof value);
             h = hash(hash(hash(h, bell_parts[part].name), "."), f->key);
             h = hash(hash(hash(h, "="), value), "\n");
@@ -188,6 +201,7 @@ enum bell_status bell_setup_load(struct bell_setup *setup, const char *experimen
     if (s == BELL_OK) s = bell_setup_read(setup, BELL_PART_EXPERIMENT, experiment, err);
     if (s == BELL_OK) s = bell_setup_read(setup, BELL_PART_STACK, o->stack ? o->stack : "mini-gda", err);
     if (s == BELL_OK && o->platform) s = bell_setup_read(setup, BELL_PART_PLATFORM, o->platform, err);
+    bell_field_defaults(bell_machine_fields, &setup->machine);
     for (uint32_t i = 0; s == BELL_OK && i < o->sets; i++)
         s = bell_setup_set(setup, o->set[i], err);
     if (s == BELL_OK && o->has_seed) setup->program.seed = o->seed;

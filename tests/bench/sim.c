@@ -75,7 +75,7 @@ static void steps_of(const struct bell_costs *c, struct plain *p)
 
 static double run_ours(const struct bell_run *run, double *span_us)
 {
-    struct bell_result result = { 0 };
+    struct bell_result result = { .events = 0 };
     struct bell_error err = { BELL_OK, "" };
     double wall = seconds();
     if (bell_sim_executor.run(run, &result, &err) != BELL_OK) {
@@ -98,7 +98,7 @@ static int compare(const struct bell_platform *platform, uint32_t lanes, uint32_
     struct bell_stack stack;
     bell_field_defaults(bell_stack_fields, &stack);
     bell_stack_resolve(&stack);
-    struct bell_run run = { &program, &stack, platform, NULL, 0 };
+    struct bell_run run = { .program = &program, .stack = &stack, .platform = platform };
     struct bell_costs costs;
     bell_costs_of(platform, &costs);
     struct plain plain = { .puts = puts }, bare = { .puts = puts, .steps = 1 };

@@ -99,7 +99,7 @@ static inline enum bell_status exec_traced(const struct bell_executor *x, const 
     enum bell_status s = bell_check_begin(&header, &seen->check, err);
     if (s != BELL_OK) return s;
     struct bell_sink sink = { seen, exec_write };
-    struct bell_run run = { &c->program, &c->stack, NULL, &sink, bound_ps };
+    struct bell_run run = { .program = &c->program, .stack = &c->stack, .sink = &sink, .bound_ps = bound_ps };
     s = x->run(&run, result, err);
     if (s == BELL_OK) s = bell_check_end(seen->check, true, err);
     bell_check_free(seen->check);

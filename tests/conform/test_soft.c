@@ -99,7 +99,7 @@ static void assert_samples(const struct bell_result *result, size_t samples)
 static void run_case(const struct bell_executor *x, const struct exec_case *c, const char *name)
 {
     struct bell_error err = { BELL_OK, "" };
-    struct bell_result result = { NULL, NULL, 0, 0 };
+    struct bell_result result = { .events = 0 };
     size_t samples = (size_t)c->program.lanes * c->program.iterations, bytes = (samples + 1) * sizeof(uint64_t);
     result.issue_ps = malloc(bytes);
     result.total_ps = malloc(bytes);
@@ -112,7 +112,7 @@ static void run_case(const struct bell_executor *x, const struct exec_case *c, c
     assert_samples(&result, samples);
     memset(result.issue_ps, 0xff, bytes);
     memset(result.total_ps, 0xff, bytes);
-    struct bell_run timed = { &c->program, &c->stack, NULL, NULL, EXEC_BOUND_PS };
+    struct bell_run timed = { .program = &c->program, .stack = &c->stack, .bound_ps = EXEC_BOUND_PS };
     s = x->run(&timed, &result, &err);
     if (s != BELL_OK) fail_msg("%s, timed: %s: %s", x->name, name, err.text);
     assert_int_equal(result.events, 0);
@@ -137,7 +137,7 @@ static void test_cases_on_null(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct exec_case c;
         struct bell_error err = { BELL_OK, "" };
-        struct bell_result result = { NULL, NULL, 0, 0 };
+        struct bell_result result = { .events = 0 };
         exec_case_read(&c, cases[i]);
         if (is_for_null(&c)) {
             run_case(&bell_null_executor, &c, cases[i]);
@@ -155,7 +155,7 @@ static void test_null_repeats(void **state)
     static struct exec_seen again;
     struct exec_case c;
     struct bell_error err = { BELL_OK, "" };
-    struct bell_result result = { NULL, NULL, 0, 0 };
+    struct bell_result result = { .events = 0 };
     (void)state;
     exec_case_read(&c, "submit=gpu sharing=locked lanes=3 puts=3 depth=8");
     assert_int_equal(exec_traced(&bell_null_executor, &c, 0, &seen, &result, &err), BELL_OK);
@@ -222,10 +222,10 @@ static void test_failures(void **state)
         const struct failure *f = &failures[i / 2];
         struct exec_case c;
         struct bell_error err = { BELL_OK, "" };
-        struct bell_result result = { NULL, NULL, 0, 0 };
+        struct bell_result result = { .events = 0 };
         exec_case_read(&c, f->settings);
         if (!f->words[0]) continue;
-        struct bell_run run = { &c.program, &c.stack, NULL, NULL, f->bound_ps };
+        struct bell_run run = { .program = &c.program, .stack = &c.stack, .bound_ps = f->bound_ps };
         enum bell_status s = both[i % 2]->run(&run, &result, &err);
         if (s != f->status || err.status != s)
             fail_msg("%s: %s: status %d, %s", both[i % 2]->name, f->settings, (int)s, err.text);
@@ -249,9 +249,9 @@ static void test_failure_stops_all(void **state)
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         struct exec_case c;
         struct bell_error err = { BELL_OK, "" };
-        struct bell_result result = { NULL, NULL, 0, 0 };
+        struct bell_result result = { .events = 0 };
         exec_case_read(&c, settings[i]);
-        struct bell_run run = { &c.program, &c.stack, NULL, NULL, 50000000000u };
+        struct bell_run run = { .program = &c.program, .stack = &c.stack, .bound_ps = 50000000000u };
         assert_int_equal(bell_soft_executor.run(&run, &result, &err), BELL_TIMEOUT);
         assert_non_null(strstr(err.text, "waited to its bound for"));
     }
@@ -262,7 +262,7 @@ static void test_failed_run_is_traced(void **state)
 {
     struct exec_case c;
     struct bell_error err = { BELL_OK, "" };
-    struct bell_result result = { NULL, NULL, 0, 0 };
+    struct bell_result result = { .events = 0 };
     (void)state;
     exec_case_read(&c, "submit=gpu fault=bad-key");
     assert_int_equal(exec_traced(&bell_soft_executor, &c, EXEC_BOUND_PS, &seen, &result, &err), BELL_CQE_ERROR);
@@ -279,7 +279,7 @@ static void test_sink_failure_ends_the_run(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct exec_case c;
         struct bell_error err = { BELL_OK, "" };
-        struct bell_result result = { NULL, NULL, 0, 0 };
+        struct bell_result result = { .events = 0 };
         exec_case_read(&c, "submit=gpu");
         seen.stop_after = 20;
         assert_int_equal(exec_traced(both[i], &c, 0, &seen, &result, &err), BELL_IO);
@@ -324,11 +324,11 @@ static void test_merge_puts_two_orders_right(void **state)
     struct exec_case c;
     struct bell_soft_crew crew;
     struct bell_error err = { BELL_OK, "" };
-    struct bell_result result = { NULL, NULL, 0, 0 };
+    struct bell_result result = { .events = 0 };
     struct bell_sink sink = { kept, keep };
     (void)state;
     exec_case_read(&c, "submit=gpu sharing=ordered lanes=3 nic_start=dbrec depth=4");
-    struct bell_run run = { &c.program, &c.stack, NULL, &sink, 0 };
+    struct bell_run run = { .program = &c.program, .stack = &c.stack, .sink = &sink };
     assert_int_equal(bell_soft_crew_open(&crew, &run, &result, &err), BELL_OK);
     assert_int_equal(crew.members, 4);
     struct bell_soft_member *m = crew.member;

@@ -43,8 +43,8 @@ static struct times run(const char *settings, const struct bell_platform *p)
     exec_case_read(&c, settings);
     t.count = (size_t)c.program.lanes * c.program.iterations;
     assert_in_range(t.count, 1, SAMPLES);
-    struct bell_result result = { issue, total, 0, 0 };
-    struct bell_run request = { &c.program, &c.stack, p, NULL, 0 };
+    struct bell_result result = { .issue_ps = issue, .total_ps = total };
+    struct bell_run request = { .program = &c.program, .stack = &c.stack, .platform = p };
     if (bell_sim_executor.run(&request, &result, &err) != BELL_OK) fail_msg("'%s': %s", settings, err.text);
     memcpy(t.sample, total, t.count * sizeof *total);
     qsort(issue, t.count, sizeof *issue, by_time);

@@ -52,7 +52,8 @@ static enum bell_status traced(const struct exec_case *c, const struct bell_plat
     bell_field_text(bell_field_find(bell_stack_fields, "ordering"), &c->stack, header.ordering, sizeof header.ordering);
     enum bell_status s = bell_check_begin(&header, &seen.check, err);
     struct bell_sink sink = { &seen, exec_write };
-    struct bell_run run = { &c->program, &c->stack, p, &sink, bound_ps };
+    struct bell_run run = { .program = &c->program, .stack = &c->stack, .platform = p,
+                            .sink = &sink, .bound_ps = bound_ps };
     if (s == BELL_OK) s = bell_sim_executor.run(&run, result, err);
     if (s == BELL_OK) s = bell_check_end(seen.check, true, err);
     bell_check_free(seen.check);
@@ -67,7 +68,7 @@ static void test_protocol(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct exec_case c;
         struct bell_error err = { BELL_OK, "" };
-        struct bell_result result = { NULL, NULL, 0, 0 };
+        struct bell_result result = { .events = 0 };
         exec_case_read(&c, cases[i]);
         c.program.iterations = c.program.iterations > 50 ? 20 : c.program.iterations;
         if (traced(&c, &p, 0, &result, &err) != BELL_OK) fail_msg("'%s': %s", cases[i], err.text);
@@ -87,11 +88,12 @@ static void test_trace_is_free(void **state)
     uint64_t issue[2][120], total[2][120];
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct bell_result quiet = { issue[0], total[0], 0, 0 }, loud = { issue[1], total[1], 0, 0 };
+        struct bell_result quiet = { .issue_ps = issue[0], .total_ps = total[0] };
+        struct bell_result loud = { .issue_ps = issue[1], .total_ps = total[1] };
         exec_case_read(&c, cases[i]);
         c.program.iterations = 15;
         size_t size = (size_t)c.program.lanes * c.program.iterations * sizeof(uint64_t);
-        struct bell_run run = { &c.program, &c.stack, &p, NULL, 0 };
+        struct bell_run run = { .program = &c.program, .stack = &c.stack, .platform = &p };
         assert_int_equal(bell_sim_executor.run(&run, &quiet, &err), BELL_OK);
         assert_int_equal(traced(&c, &p, 0, &loud, &err), BELL_OK);
         assert_memory_equal(issue[0], issue[1], size);
@@ -112,9 +114,9 @@ static void test_sharing_costs(void **state)
     for (size_t i = 0; i < 4; i++) {
         struct exec_case c;
         struct bell_error err = { BELL_OK, "" };
-        struct bell_result result = { NULL, NULL, 0, 0 };
+        struct bell_result result = { .events = 0 };
         exec_case_read(&c, settings[i]);
-        struct bell_run run = { &c.program, &c.stack, &p, NULL, 0 };
+        struct bell_run run = { .program = &c.program, .stack = &c.stack, .platform = &p };
         assert_int_equal(bell_sim_executor.run(&run, &result, &err), BELL_OK);
         span_ps[i] = result.span_ps;
     }
@@ -129,9 +131,9 @@ static void expect_failure(const char *settings, uint64_t bound_ps, enum bell_st
     const struct bell_platform p = made_up();
     struct exec_case c;
     struct bell_error err = { BELL_OK, "" };
-    struct bell_result result = { NULL, NULL, 0, 0 };
+    struct bell_result result = { .events = 0 };
     exec_case_read(&c, settings);
-    struct bell_run run = { &c.program, &c.stack, &p, NULL, bound_ps };
+    struct bell_run run = { .program = &c.program, .stack = &c.stack, .platform = &p, .bound_ps = bound_ps };
     enum bell_status s = bell_sim_executor.run(&run, &result, &err);
     if (s != status || !strstr(err.text, why))
         fail_msg("'%s': status %d, '%s'; expected status %d and '%s'", settings, (int)s, err.text, (int)status, why);
@@ -171,10 +173,10 @@ static void test_platform_is_needed(void **state)
 {
     struct exec_case c;
     struct bell_error err = { BELL_OK, "" };
-    struct bell_result result = { NULL, NULL, 0, 0 };
+    struct bell_result result = { .events = 0 };
     (void)state;
     exec_case_read(&c, "submit=gpu");
-    struct bell_run run = { &c.program, &c.stack, NULL, NULL, 0 };
+    struct bell_run run = { .program = &c.program, .stack = &c.stack };
     assert_int_equal(bell_sim_executor.probe(&err), BELL_OK);
     assert_int_equal(bell_sim_executor.run(&run, &result, &err), BELL_INVALID);
     assert_non_null(strstr(err.text, "platform"));
@@ -190,12 +192,12 @@ static void test_sink_fails(void **state)
     const struct bell_platform p = made_up();
     struct exec_case c;
     struct bell_error err = { BELL_OK, "" };
-    struct bell_result result = { NULL, NULL, 0, 0 };
+    struct bell_result result = { .events = 0 };
     (void)state;
     exec_case_read(&c, "submit=gpu lanes=4 sharing=ordered iterations=5");
     for (uint64_t at = 1; at < 40; at++) {
         struct bell_sink sink = { &at, refuse };
-        struct bell_run run = { &c.program, &c.stack, &p, &sink, 0 };
+        struct bell_run run = { .program = &c.program, .stack = &c.stack, .platform = &p, .sink = &sink };
         assert_int_equal(bell_sim_executor.run(&run, &result, &err), BELL_IO);
         assert_string_equal(err.text, "the disk is full");
     }

@@ -49,9 +49,9 @@ static void test_timed(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct exec_case c;
         struct bell_error err = { BELL_OK, "" };
-        struct bell_result result = { NULL, NULL, 0, 0 };
+        struct bell_result result = { .events = 0 };
         read_case(&c, cases[i], "2000");
-        struct bell_run run = { &c.program, &c.stack, NULL, NULL, EXEC_BOUND_PS };
+        struct bell_run run = { .program = &c.program, .stack = &c.stack, .bound_ps = EXEC_BOUND_PS };
         if (bell_soft_executor.run(&run, &result, &err) != BELL_OK) fail_msg("%s: %s", cases[i], err.text);
     }
 }
@@ -62,7 +62,7 @@ static void test_traced(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct exec_case c;
         struct bell_error err = { BELL_OK, "" };
-        struct bell_result result = { NULL, NULL, 0, 0 };
+        struct bell_result result = { .events = 0 };
         read_case(&c, cases[i], "700");
         if (exec_traced(&bell_soft_executor, &c, EXEC_BOUND_PS, &seen, &result, &err) != BELL_OK)
             fail_msg("%s: %s", cases[i], err.text);

@@ -23,12 +23,16 @@ struct bell_client {
     const struct bell_program *program;
     struct bell_sq *sq;     /* submit gpu */
     struct bell_ring *ring; /* submit proxy */
-    const struct bell_region *source, *target; /* own memory that puts leave from; the peer's that they go to */
+    struct bell_region source, target; /* own memory that puts leave from; the peer's that they go to */
     struct bell_box outbox; /* in source */
     struct bell_box away;   /* in target */
     struct bell_box inbox;  /* own memory that the partner writes to */
-    struct bell_wqe_request *request; /* wqes_per_doorbell of them */
     uint64_t *issue_ps, *total_ps;    /* iterations of each, or NULL */
+    uint64_t *is_over;      /* PROBE: becomes 1 when lane 0 is done; NULL in other patterns */
+    bool is_answered;       /* its partner posts back */
+    bool is_background;     /* it posts until *is_over */
+    bool is_flagged;        /* an operation ends with a put into the flag */
+    uint64_t began_ps, ended_ps; /* start of the first counted operation, end of the last */
     uint64_t puts;          /* posted so far */
     uint64_t end;           /* of what was posted last: SQ index or ring index */
     struct bell_completion completion; /* of a put that failed */
@@ -60,30 +64,45 @@ BELL_PURE bool bell_payload_matches(const uint8_t *payload, uint32_t bytes, uint
     return true;
 }
 
-/* Puts numbered `put` and up, one behind one doorbell. */
-BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_client *c, uint32_t count)
-{
-    enum bell_sharing sharing = (enum bell_sharing)c->stack->sharing;
-    if (sharing == BELL_SHARING_COOPERATIVE)
-        return bell_sq_put_group(lane, c->sq, c->stack, c->request, &c->end, &c->completion);
-    if (sharing == BELL_SHARING_LOCKED)
-        return bell_sq_put_locked(lane, c->sq, c->stack, c->request, count, &c->end, &c->completion);
-    return bell_sq_put(lane, c->sq, c->stack, c->request, count, &c->end, &c->completion);
-}
+/* What the requests of one post are made from. */
+struct bell_client_post {
+    struct bell_client *client;
+    uint64_t put;     /* number of the first */
+    bool is_flag;     /* the flag of that put, not its payload */
+};
 
-/* One write of `bytes` at `from` in the source to `to` in the target. */
-BELL_STEP void bell_client_request(struct bell_client *c, uint32_t i, const uint8_t *from, const uint8_t *to,
-                                   uint32_t bytes)
+/* One write: the payload of put number post->put + i, or the flag. */
+BELL_STEP struct bell_wqe_request *bell_client_request(void *context, uint32_t i, struct bell_wqe_request *r)
 {
-    struct bell_wqe_request *r = c->request + i;
+    const struct bell_client_post *post = (const struct bell_client_post *)context;
+    const struct bell_client *c = post->client;
+    uint32_t bytes = c->program->bytes;
+    const uint8_t *from = bell_box_payload(&c->outbox, post->put + i, bytes);
+    const uint8_t *to = bell_box_payload(&c->away, post->put + i, bytes);
     memset(r, 0, sizeof *r);
     r->opcode = BELL_WQE_WRITE;
-    r->raddr = (uint64_t)(uintptr_t)to;
-    r->rkey = c->program->fault == BELL_FAULT_BAD_KEY ? c->target->key + 1 : c->target->key;
-    r->laddr = (uint64_t)(uintptr_t)from;
-    r->lkey = c->source->key;
-    r->inline_data = c->stack->payload == BELL_PAYLOAD_INLINE ? from : NULL;
-    r->bytes = bytes;
+    r->raddr = (uint64_t)(uintptr_t)(post->is_flag ? (const uint8_t *)c->away.flag : to);
+    r->rkey = c->target.key;
+    r->laddr = (uint64_t)(uintptr_t)(post->is_flag ? from + bytes - 8 : from);
+    r->lkey = c->source.key;
+    r->inline_data = c->stack->payload != BELL_PAYLOAD_INLINE ? NULL : post->is_flag ? from + bytes - 8 : from;
+    r->bytes = post->is_flag ? 8 : bytes;
+    return r;
+}
+
+/* `count` of them behind one doorbell. */
+BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_client *c, uint64_t put, bool is_flag,
+                                            uint32_t count)
+{
+    struct bell_client_post post = { c, put, is_flag };
+    if (c->stack->sharing == BELL_SHARING_COOPERATIVE) {
+        struct bell_wqe_request scratch;
+        return bell_sq_put_group(lane, c->sq, c->stack, bell_client_request(&post, 0, &scratch), &c->end,
+                                 &c->completion);
+    }
+    if (c->stack->sharing == BELL_SHARING_LOCKED)
+        return bell_sq_put_locked(lane, c->sq, c->stack, bell_client_request, &post, count, &c->end, &c->completion);
+    return bell_sq_put_each(lane, c->sq, c->stack, bell_client_request, &post, count, &c->end, &c->completion);
 }
 
 /* The same through the proxy ring; a payload of 8 bytes travels in the descriptor. */
@@ -95,8 +114,8 @@ BELL_STEP enum bell_status bell_client_enqueue(struct bell_lane *lane, struct be
     put.value = 0;
     if (put.is_inline)
         memcpy(&put.value, from, sizeof put.value);
-    put.from = (uint64_t)(uintptr_t)from - c->source->address;
-    put.to = (uint64_t)(uintptr_t)to - c->target->address;
+    put.from = (uint64_t)(uintptr_t)from - c->source.address;
+    put.to = (uint64_t)(uintptr_t)to - c->target.address;
     put.bytes = bytes;
     uint64_t index = 0;
     enum bell_status s = bell_ring_enqueue(lane, c->ring, c->stack, &put, &index);
@@ -109,7 +128,7 @@ BELL_STEP enum bell_status bell_client_put_proxy(struct bell_lane *lane, struct 
     uint32_t bytes = c->program->bytes;
     const uint8_t *from = bell_box_payload(&c->outbox, c->puts, bytes);
     enum bell_status s = bell_client_enqueue(lane, c, from, bell_box_payload(&c->away, c->puts, bytes), bytes);
-    if (s == BELL_OK && c->stack->signal == BELL_SIGNAL_SEPARATE && c->program->pattern == BELL_PATTERN_ROUND_TRIP)
+    if (s == BELL_OK && c->is_flagged)
         s = bell_client_enqueue(lane, c, from + bytes - 8, (const uint8_t *)c->away.flag, 8);
     c->puts++;
     return s;
@@ -118,28 +137,20 @@ BELL_STEP enum bell_status bell_client_put_proxy(struct bell_lane *lane, struct 
 /* The puts of one operation. */
 BELL_STEP enum bell_status bell_client_put(struct bell_lane *lane, struct bell_client *c)
 {
-    uint32_t bytes = c->program->bytes, left = c->program->puts;
+    uint32_t left = c->program->puts;
     enum bell_status s = BELL_OK;
     if (c->stack->submit == BELL_SUBMIT_PROXY) {
         for (; s == BELL_OK && left; left--)
             s = bell_client_put_proxy(lane, c);
         return s;
     }
-    bool flagged = c->stack->signal == BELL_SIGNAL_SEPARATE && c->program->pattern == BELL_PATTERN_ROUND_TRIP;
     while (s == BELL_OK && left) {
         uint32_t n = left < c->stack->wqes_per_doorbell ? left : c->stack->wqes_per_doorbell;
-        for (uint32_t i = 0; i < n; i++, c->puts++)
-            bell_client_request(c, i, bell_box_payload(&c->outbox, c->puts, bytes),
-                                bell_box_payload(&c->away, c->puts, bytes), bytes);
-        s = bell_client_post(lane, c, n);
+        s = bell_client_post(lane, c, c->puts, false, n);
+        c->puts += n;
         left -= n;
     }
-    if (s == BELL_OK && flagged) {
-        bell_client_request(c, 0, bell_box_payload(&c->outbox, c->puts - 1, bytes) + bytes - 8,
-                            (const uint8_t *)c->away.flag, 8);
-        s = bell_client_post(lane, c, 1);
-    }
-    return s;
+    return s == BELL_OK && c->is_flagged ? bell_client_post(lane, c, c->puts - 1, true, 1) : s;
 }
 
 /* Until everything the lane posted has completed. */
@@ -177,23 +188,24 @@ BELL_STEP void bell_client_fill(struct bell_client *c)
 /* One operation of the side that asks; its samples go to slot `sample` when that is not negative. */
 BELL_STEP enum bell_status bell_client_ask(struct bell_lane *lane, struct bell_client *c, uint64_t op, int64_t sample)
 {
-    bool round_trip = c->program->pattern == BELL_PATTERN_ROUND_TRIP;
     bell_client_fill(c);
     uint64_t begin_ps = bell_port_now(lane);
     lane->id.step_start_ps = lane->id.op_start_ps = begin_ps;
     enum bell_status s = bell_client_put(lane, c);
     uint64_t issued_ps = bell_port_now(lane);
     if (s == BELL_OK)
-        s = round_trip ? bell_client_await(lane, c, c->puts - 1) : bell_client_quiet(lane, c);
+        s = c->is_answered ? bell_client_await(lane, c, c->puts - 1) : bell_client_quiet(lane, c);
     uint64_t end_ps = bell_port_now(lane);
     if (s != BELL_OK)
         return s;
     bell_note(lane, BELL_EVENT_OP, 0, op, 1, c->program->bytes * c->program->puts, BELL_SCOPE_NONE);
+    if (sample == 0)
+        c->began_ps = begin_ps;
     if (sample >= 0 && c->issue_ps) {
         c->issue_ps[sample] = issued_ps - begin_ps;
         c->total_ps[sample] = end_ps - begin_ps;
     }
-    return round_trip ? bell_client_quiet(lane, c) : BELL_OK;
+    return c->is_answered ? bell_client_quiet(lane, c) : BELL_OK;
 }
 
 /* One operation of the side that answers. */
@@ -207,16 +219,67 @@ BELL_STEP enum bell_status bell_client_answer(struct bell_lane *lane, struct bel
     return s == BELL_OK ? bell_client_quiet(lane, c) : s;
 }
 
+/* Operation after operation without a wait, but for room; then one for all of them.  A sample's total lasts until the
+ * next operation starts, the last one's until everything has completed. */
+BELL_STEP enum bell_status bell_client_stream(struct bell_lane *lane, struct bell_client *c)
+{
+    uint64_t ops = bell_program_ops(c->program), warmup = c->program->warmup, begin_ps = 0;
+    enum bell_status s = BELL_OK;
+    for (uint64_t op = 0; s == BELL_OK && op < ops; op++) {
+        uint64_t last_ps = begin_ps;
+        bell_client_fill(c);
+        begin_ps = bell_port_now(lane);
+        lane->id.step_start_ps = lane->id.op_start_ps = begin_ps;
+        if (op == warmup)
+            c->began_ps = begin_ps;
+        if (op > warmup && c->total_ps)
+            c->total_ps[op - warmup - 1] = begin_ps - last_ps;
+        s = bell_client_put(lane, c);
+        if (op >= warmup && c->issue_ps)
+            c->issue_ps[op - warmup] = bell_port_now(lane) - begin_ps;
+        if (s == BELL_OK)
+            bell_note(lane, BELL_EVENT_OP, 0, op, 1, c->program->bytes * c->program->puts, BELL_SCOPE_NONE);
+    }
+    if (s == BELL_OK)
+        s = bell_client_quiet(lane, c);
+    c->ended_ps = bell_port_now(lane);
+    if (s == BELL_OK && c->total_ps)
+        c->total_ps[ops - warmup - 1] = c->ended_ps - begin_ps;
+    return s;
+}
+
+/* The same until the probe is done; nothing is sampled. */
+BELL_STEP enum bell_status bell_client_background(struct bell_lane *lane, struct bell_client *c)
+{
+    enum bell_status s = BELL_OK;
+    c->began_ps = bell_port_now(lane);
+    while (s == BELL_OK && bell_port_load(lane, BELL_MEMORY_GPU, c->is_over) == 0) {
+        bell_client_fill(c);
+        s = bell_client_put(lane, c);
+    }
+    if (s == BELL_OK)
+        s = bell_client_quiet(lane, c);
+    c->ended_ps = bell_port_now(lane);
+    return s;
+}
+
 /* All operations of a lane.  Rank 0 asks; rank 1 answers, or has nothing to do. */
 BELL_STEP enum bell_status bell_client_run(struct bell_lane *lane, struct bell_client *c)
 {
     enum bell_status s = BELL_OK;
     uint64_t ops = bell_program_ops(c->program);
-    if (lane->id.rank == 1 && c->program->pattern == BELL_PATTERN_ONE_OP)
+    if (lane->id.rank == 1 && !c->is_answered)
         return BELL_OK;
+    if (c->is_background)
+        return bell_client_background(lane, c);
+    if (c->program->pattern == BELL_PATTERN_STREAM)
+        return bell_client_stream(lane, c);
     for (uint64_t op = 0; s == BELL_OK && op < ops; op++)
         s = lane->id.rank == 0 ? bell_client_ask(lane, c, op, (int64_t)op - (int64_t)c->program->warmup)
                                : bell_client_answer(lane, c);
+    c->ended_ps = bell_port_now(lane);
+    if (c->is_over && lane->id.rank == 0)
+        bell_port_store_release(lane, BELL_MEMORY_GPU, c->is_over, 1);
     return s;
 }
 

@@ -15,6 +15,7 @@ BELL_EXTERN_C_BEGIN
     X(FENCE, "fence", false)               /* stores before it are ordered before what follows, at scope */            \
     X(DBREC, "dbrec", false)               /* doorbell record := index (producer) */                                   \
     X(DOORBELL, "doorbell", false)         /* doorbell register := index (producer) */                                 \
+    X(MAILBOX, "mailbox", false)           /* producer index := index, for the host to ring with */                    \
     X(ENQUEUE, "enqueue", false)           /* proxy ring entry index was written; bytes = payload */                   \
     X(DEQUEUE, "dequeue", false)           /* a worker took proxy ring entry index */                                  \
     X(PROGRESS, "progress", false)         /* a worker published that ring entries before index are done */            \

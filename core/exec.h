@@ -20,12 +20,14 @@ struct bell_run {
     const struct bell_machine *machine;   /* NULL: bell_machine_fields' initial values */
 };
 
-/* issue_ps and total_ps are the caller's, lanes * iterations each, filled lane by lane for rank 0. */
+/* issue_ps and total_ps are the caller's, bell_program_counted * iterations each, filled lane by lane for rank 0. */
 struct bell_result {
     uint64_t *issue_ps; /* time in the put calls of an operation */
     uint64_t *total_ps; /* until completion, or until the answer */
     uint64_t span_ps; /* of the whole run, in the executor's clock */
     uint64_t events;  /* sent to the sink */
+    uint64_t puts;    /* of the lanes that post without waiting for each (bell_world_rate); 0: there are none */
+    uint64_t puts_ps; /* what they took */
     char path[24];    /* which path really ran: "gpu-doorbell", "host-doorbell" or "proxy" */
     char processor[96]; /* what the lanes ran on, with its clock; "": nothing to add to what the caller knows */
     char notes[400];  /* for people, such as the software NIC's own service rate; "": none */

@@ -3,7 +3,7 @@
 
 #include "core/wqe.h"
 
-static const char *const pattern_names[] = { "one-op", "round-trip", NULL };
+static const char *const pattern_names[] = { "one-op", "round-trip", "stream", "probe", NULL };
 static const char *const fault_names[] = { "none", "silent", "bad-key", NULL };
 
 #define BYTES_MAX (1 << 20)
@@ -14,7 +14,8 @@ static const char *const fault_names[] = { "none", "silent", "bad-key", NULL };
 
 const struct bell_field bell_program_fields[] = {
     { "pattern", BELL_FIELD_ENUM, offsetof(struct bell_program, pattern), "", 0, 0, 0, true, pattern_names,
-      "Post and wait for the completion, or for the partner's answer." },
+      "Post and wait for the completion; or for the partner's answer; or post all and wait once; or lane 0 asks beside "
+      "others that post." },
     { "fault", BELL_FIELD_ENUM, offsetof(struct bell_program, fault), "", 0, 0, 0, false, fault_names,
       "A NIC that never answers, or puts with a remote key that opens nothing." },
     COUNT("bytes", bytes, 8, BYTES_MAX, 8, "bytes", "Payload of a put; a multiple of 8."),
@@ -31,9 +32,16 @@ const struct bell_field bell_program_fields[] = {
 static enum bell_status validate_sharing(const struct bell_program *p, const struct bell_stack *s,
                                          struct bell_error *err)
 {
-    uint32_t share = p->lanes / p->queues;
-    if (p->queues > p->lanes || p->lanes % p->queues)
-        return bell_fail(err, BELL_INVALID, "queues: %u lanes cannot share %u queues evenly", p->lanes, p->queues);
+    bool is_reserved = p->pattern == BELL_PATTERN_PROBE && p->queues > 1; /* the first queue is lane 0's */
+    uint32_t lanes = p->lanes - is_reserved, queues = p->queues - is_reserved, share = queues ? lanes / queues : 0;
+    if (queues > lanes || (queues && lanes % queues))
+        return bell_fail(err, BELL_INVALID, "queues: %u lanes cannot share %u queues evenly", lanes, queues);
+    if (p->pattern == BELL_PATTERN_PROBE && bell_stack_has_workers(s))
+        return bell_fail(err, BELL_INVALID, "pattern: probe is for lanes that post and ring themselves");
+    if (s->workers && p->queues % s->workers)
+        return bell_fail(err, BELL_INVALID, "workers: %u cannot share %u queues evenly", s->workers, p->queues);
+    if (p->pattern == BELL_PATTERN_PROBE && s->sharing == BELL_SHARING_COOPERATIVE)
+        return bell_fail(err, BELL_INVALID, "sharing: a probe's lanes do different things, expected ordered or locked");
     if (share > 1 && s->submit == BELL_SUBMIT_PROXY)
         return bell_fail(err, BELL_INVALID, "queues: a proxy ring has one producer, expected %u", p->lanes);
     if (share > 1 && s->sharing == BELL_SHARING_OWNER)

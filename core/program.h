@@ -8,8 +8,9 @@
 BELL_EXTERN_C_BEGIN
 
 /* ONE_OP: a lane posts and waits for its completion.  ROUND_TRIP: it posts, and waits until its partner, which waited
- * for the payload, has posted back. */
-enum bell_pattern { BELL_PATTERN_ONE_OP, BELL_PATTERN_ROUND_TRIP };
+ * for the payload, has posted back.  STREAM: it posts all its operations, and waits once.  PROBE: lane 0 does round
+ * trips, and until it is done all others post. */
+enum bell_pattern { BELL_PATTERN_ONE_OP, BELL_PATTERN_ROUND_TRIP, BELL_PATTERN_STREAM, BELL_PATTERN_PROBE };
 
 /* SILENT: the NIC never answers.  BAD_KEY: puts carry a remote key that opens nothing. */
 enum bell_fault { BELL_FAULT_NONE, BELL_FAULT_SILENT, BELL_FAULT_BAD_KEY };
@@ -21,7 +22,7 @@ struct bell_program {
     uint32_t bytes;  /* of a put */
     uint32_t puts;   /* of an operation, before it waits */
     uint32_t lanes;  /* of a rank */
-    uint32_t queues; /* of a rank; lanes / queues share each */
+    uint32_t queues; /* of a rank; lanes share them evenly, but of several PROBE's lane 0 has the first for itself */
     uint32_t iterations;
     uint32_t warmup; /* operations before them that are not counted */
     uint64_t seed;
@@ -33,6 +34,32 @@ extern const struct bell_field bell_program_fields[];
 /* BELL_INVALID with a message when the program cannot run, or not on this stack. */
 enum bell_status bell_program_validate(const struct bell_program *program, const struct bell_stack *stack,
                                        struct bell_error *err) BELL_MUST_USE;
+
+/* Does this lane wait for answers, and its partner give them? */
+BELL_PURE bool bell_program_is_answered(const struct bell_program *p, uint32_t lane)
+{
+    return p->pattern == BELL_PATTERN_ROUND_TRIP || (p->pattern == BELL_PATTERN_PROBE && lane == 0);
+}
+
+/* Does this lane post until PROBE's lane 0 is done? */
+BELL_PURE bool bell_program_is_background(const struct bell_program *p, uint32_t lane)
+{
+    return p->pattern == BELL_PATTERN_PROBE && lane > 0;
+}
+
+/* Lanes whose operations are counted. */
+BELL_PURE uint32_t bell_program_counted(const struct bell_program *p)
+{
+    return p->pattern == BELL_PATTERN_PROBE ? 1 : p->lanes;
+}
+
+/* The queue that a lane posts to. */
+BELL_PURE uint32_t bell_program_queue(const struct bell_program *p, uint32_t lane)
+{
+    if (p->pattern != BELL_PATTERN_PROBE || p->queues == 1)
+        return lane / (p->lanes / p->queues);
+    return lane == 0 ? 0 : 1 + (lane - 1) / ((p->lanes - 1) / (p->queues - 1));
+}
 
 /* Operations of a lane, warm-up included. */
 BELL_PURE uint64_t bell_program_ops(const struct bell_program *p)

@@ -143,7 +143,7 @@ struct bell_worker {
 /* Room in the send queue for a whole batch: a descriptor's WQE is one block, two behind a full address vector. */
 BELL_STEP bool bell_worker_has_room(struct bell_lane *lane, const struct bell_worker *w)
 {
-    uint64_t done = bell_port_load(lane, w->sq->memory, &w->sq->words->completed);
+    uint64_t done = bell_port_load(lane, w->sq->words_memory, &w->sq->words->completed);
     return w->posted_end - done + (uint64_t)w->stack->batch * (w->sq->is_dc ? 2 : 1) <= w->sq->depth;
 }
 
@@ -216,19 +216,6 @@ BELL_STEP enum bell_status bell_worker_turn(struct bell_lane *lane, struct bell_
 {
     enum bell_status s = bell_worker_complete(lane, w);
     return s == BELL_EMPTY && bell_worker_has_room(lane, w) ? bell_worker_post(lane, w) : s;
-}
-
-/* Serve the ring until `expected` descriptors have completed. */
-BELL_STEP enum bell_status bell_worker_run(struct bell_lane *lane, struct bell_worker *w)
-{
-    while (w->completed < w->expected) {
-        enum bell_status s = bell_worker_turn(lane, w);
-        if (s == BELL_EMPTY)
-            s = bell_port_wait(lane, w->ring->key, bell_worker_has_news, w, "a proxy descriptor or a CQE");
-        if (bell_is_failure(s))
-            return s;
-    }
-    return BELL_OK;
 }
 
 #endif

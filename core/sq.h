@@ -17,7 +17,7 @@ struct bell_region {
     uint32_t key;
 };
 
-/* Shared words of one queue, in the queue's memory. */
+/* Words of one queue that those who post share; the NIC never sees them. */
 struct bell_sq_words {
     uint64_t reserved;
     uint64_t ready;     /* posted in reservation order up to here; ORDERED and COOPERATIVE only */
@@ -33,6 +33,7 @@ struct bell_sq {
     struct bell_cqe *cqe;    /* cq_depth entries, filled as an unused CQ */
     uint32_t *dbrec;         /* send word of the doorbell record */
     uint64_t *doorbell;      /* UAR doorbell register */
+    uint64_t *mailbox;       /* in host memory: the producer index for the host to ring with; NULL: the poster rings */
     struct bell_sq_words *words;
     const void *key;         /* what a lane that waits for completions waits on */
     uint32_t depth;          /* power of two, at most 32768 */
@@ -40,7 +41,8 @@ struct bell_sq {
     uint32_t cq_shift;       /* log2 of cq_depth */
     uint32_t qpn;
     uint16_t queue;          /* number in its rank, for events */
-    enum bell_memory memory; /* where all of the above but the register lives */
+    enum bell_memory memory; /* where the NIC's part lives: WQEs, CQEs, doorbell record */
+    enum bell_memory words_memory; /* where the posters' own part lives: words and span */
     bool is_dc;
     struct bell_av av;       /* DC only */
 };
@@ -70,17 +72,17 @@ BELL_STEP enum bell_status bell_sq_reserve(struct bell_lane *lane, struct bell_s
 {
     bool alone = sharing == BELL_SHARING_OWNER || sharing == BELL_SHARING_LOCKED;
     for (;;) {
-        uint64_t at = bell_port_load(lane, sq->memory, &sq->words->reserved);
+        uint64_t at = bell_port_load(lane, sq->words_memory, &sq->words->reserved);
         /* Acquire: the retiring lane's reads of the old slot happened before ours is written. */
         uint64_t done = sharing == BELL_SHARING_OWNER
-                            ? bell_port_load(lane, sq->memory, &sq->words->completed)
-                            : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+                            ? bell_port_load(lane, sq->words_memory, &sq->words->completed)
+                            : bell_port_load_acquire(lane, sq->words_memory, &sq->words->completed);
         /* When completed is past `at`, which is older, other lanes have moved reserved on: the CAS fails, no FULL. */
         if (!bell_has_reached(done + sq->depth, at + blocks))
             return BELL_FULL;
         if (alone)
-            bell_port_store(lane, sq->memory, &sq->words->reserved, at + blocks);
-        else if (!bell_port_cas(lane, sq->memory, &sq->words->reserved, at, at + blocks))
+            bell_port_store(lane, sq->words_memory, &sq->words->reserved, at + blocks);
+        else if (!bell_port_cas(lane, sq->words_memory, &sq->words->reserved, at, at + blocks))
             continue;
         *first = at;
         bell_note(lane, BELL_EVENT_RESERVE, sq->queue, at, blocks, 0, BELL_SCOPE_NONE);
@@ -98,20 +100,36 @@ BELL_STEP enum bell_status bell_sq_address(const struct bell_sq *sq, struct bell
     return bell_wqe_check(request);
 }
 
+/* A WQE of any size, block by block.  Returns its blocks. */
+BELL_STEP uint32_t bell_sq_write_long(struct bell_lane *lane, struct bell_sq *sq, uint64_t index,
+                                      const struct bell_wqe_request *request)
+{
+    struct bell_wqe wqe;
+    uint32_t ds = bell_wqe_fill(&wqe, request), blocks = bell_wqe_blocks(ds);
+    for (uint32_t b = 0; b < blocks; b++) {
+        uint32_t left = ds * BELL_WQE_SEGMENT_BYTES - b * BELL_WQE_BLOCK_BYTES;
+        bell_port_store_wqe(lane, sq->memory, bell_sq_block(sq, index + b), wqe.bytes + b * BELL_WQE_BLOCK_BYTES,
+                            left < BELL_WQE_BLOCK_BYTES ? left : BELL_WQE_BLOCK_BYTES);
+    }
+    return blocks;
+}
+
 /* Write the WQE of a request that bell_sq_address accepted into the slots it reserved.  Any lane, its own slots.
  * Returns its blocks. */
 BELL_STEP uint32_t bell_sq_write(struct bell_lane *lane, struct bell_sq *sq, uint64_t index,
                                  struct bell_wqe_request *request)
 {
-    struct bell_wqe wqe;
+    uint32_t blocks = 1;
     request->index = index;
-    uint32_t ds = bell_wqe_fill(&wqe, request), blocks = bell_wqe_blocks(ds);
-    for (uint32_t b = 0; b < blocks; b++) {
-        uint32_t left = ds * 16 - b * BELL_WQE_BLOCK_BYTES;
-        bell_port_store_wqe(lane, sq->memory, bell_sq_block(sq, index + b), wqe.bytes + b * BELL_WQE_BLOCK_BYTES,
-                            left < BELL_WQE_BLOCK_BYTES ? left : BELL_WQE_BLOCK_BYTES);
+    if (bell_wqe_is_short(request)) {
+        struct bell_wqe_short brief;
+        bell_wqe_fill_short(&brief, request);
+        bell_port_store_wqe(lane, sq->memory, bell_sq_block(sq, index), (const uint8_t *)brief.words,
+                            sizeof brief.words);
+    } else {
+        blocks = bell_sq_write_long(lane, sq, index, request);
     }
-    bell_port_store(lane, sq->memory, &sq->span[index & (sq->depth - 1)], blocks);
+    bell_port_store(lane, sq->words_memory, &sq->span[index & (sq->depth - 1)], blocks);
     bell_note(lane, BELL_EVENT_BUILD, sq->queue, index, blocks, request->bytes, BELL_SCOPE_NONE);
     return blocks;
 }
@@ -152,11 +170,17 @@ BELL_STEP void bell_sq_fence(struct bell_lane *lane, struct bell_sq *sq, uint64_
     bell_note(lane, BELL_EVENT_FENCE, sq->queue, index, 0, 0, scope);
 }
 
-/* Doorbell record, then doorbell, with the ordering's fences and releases.  `end` is the producer index. */
+/* Doorbell record, then doorbell, with the ordering's fences and releases; or only the mailbox, when the host rings.
+ * `end` is the producer index. */
 BELL_STEP void bell_sq_ring(struct bell_lane *lane, struct bell_sq *sq, const struct bell_ordering_steps *steps,
                             uint64_t end, bool blueflame)
 {
     bell_sq_fence(lane, sq, end, steps->nic);
+    if (sq->mailbox) {
+        bell_port_store_doorbell(lane, sq->mailbox, end, steps->doorbell_release, false);
+        bell_note(lane, BELL_EVENT_MAILBOX, sq->queue, end, 0, 0, steps->doorbell_release);
+        return;
+    }
     bell_port_store_dbrec(lane, sq->memory, sq->dbrec, bell_dbrec_value(end), steps->dbrec_release);
     bell_note(lane, BELL_EVENT_DBREC, sq->queue, end, 0, 0, steps->dbrec_release);
     bell_sq_fence(lane, sq, end, steps->dbrec_fence);
@@ -173,7 +197,7 @@ BELL_STEP enum bell_status bell_sq_post(struct bell_lane *lane, struct bell_sq *
     bool in_order = stack->sharing == BELL_SHARING_ORDERED || stack->sharing == BELL_SHARING_COOPERATIVE;
     bell_sq_fence(lane, sq, end, steps.publish);
     if (in_order) {
-        struct bell_word_wait turn = { &sq->words->ready, first, sq->memory };
+        struct bell_word_wait turn = { &sq->words->ready, first, sq->words_memory };
         enum bell_status s = bell_port_wait(lane, &sq->words->ready, bell_word_is_equal, &turn,
                                             "the lanes ahead to post");
         if (s != BELL_OK)
@@ -182,7 +206,7 @@ BELL_STEP enum bell_status bell_sq_post(struct bell_lane *lane, struct bell_sq *
     bool lone = end - first == 1 && stack->blueflame;
     bell_sq_ring(lane, sq, &steps, end, lone);
     if (in_order) {
-        bell_port_store_release(lane, sq->memory, &sq->words->ready, end);
+        bell_port_store_release(lane, sq->words_memory, &sq->words->ready, end);
         bell_note(lane, BELL_EVENT_PUBLISH, sq->queue, end, 0, 0, BELL_SCOPE_NONE);
     }
     return BELL_OK;
@@ -192,12 +216,12 @@ BELL_STEP enum bell_status bell_sq_post(struct bell_lane *lane, struct bell_sq *
 BELL_STEP void bell_sq_retire(struct bell_lane *lane, struct bell_sq *sq, bool alone, uint64_t to)
 {
     if (alone) {
-        bell_port_store(lane, sq->memory, &sq->words->completed, to);
+        bell_port_store(lane, sq->words_memory, &sq->words->completed, to);
         return;
     }
     for (;;) {
-        uint64_t done = bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
-        if (bell_has_reached(done, to) || bell_port_cas(lane, sq->memory, &sq->words->completed, done, to))
+        uint64_t done = bell_port_load_acquire(lane, sq->words_memory, &sq->words->completed);
+        if (bell_has_reached(done, to) || bell_port_cas(lane, sq->words_memory, &sq->words->completed, done, to))
             return;
     }
 }
@@ -207,15 +231,15 @@ BELL_STEP bool bell_sq_peek(struct bell_lane *lane, struct bell_sq *sq, bool alo
                             uint32_t *tail)
 {
     if (sq->cq_depth == 1) {
-        uint64_t done = alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
-                              : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        uint64_t done = alone ? bell_port_load(lane, sq->words_memory, &sq->words->completed)
+                              : bell_port_load_acquire(lane, sq->words_memory, &sq->words->completed);
         *position = done;
         *tail = bell_port_load_cqe_tail(lane, sq->memory, sq->cqe);
         return bell_cqe_tail_opcode(*tail) != BELL_CQE_INVALID
                && bell_cqe_extend(bell_cqe_tail_counter(*tail), done, sq->depth, first);
     }
-    *position = alone ? bell_port_load(lane, sq->memory, &sq->words->cq_index)
-                      : bell_port_load_acquire(lane, sq->memory, &sq->words->cq_index);
+    *position = alone ? bell_port_load(lane, sq->words_memory, &sq->words->cq_index)
+                      : bell_port_load_acquire(lane, sq->words_memory, &sq->words->cq_index);
     *tail = bell_port_load_cqe_tail(lane, sq->memory, sq->cqe + (*position & (sq->cq_depth - 1)));
     return bell_cqe_is_valid(*tail, *position, sq->cq_shift);
 }
@@ -232,8 +256,8 @@ BELL_STEP enum bell_status bell_sq_poll(struct bell_lane *lane, struct bell_sq *
     if (!bell_sq_peek(lane, sq, alone, &position, &first, &tail))
         return BELL_EMPTY;
     if (is_ring) {
-        uint64_t done = alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
-                              : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        uint64_t done = alone ? bell_port_load(lane, sq->words_memory, &sq->words->completed)
+                              : bell_port_load_acquire(lane, sq->words_memory, &sq->words->completed);
         first = bell_cqe_tail_counter(tail);
         is_known = bell_cqe_extend(bell_cqe_tail_counter(tail), done, sq->depth, &first);
     }
@@ -246,14 +270,14 @@ BELL_STEP enum bell_status bell_sq_poll(struct bell_lane *lane, struct bell_sq *
         return BELL_CQE_ERROR;
     }
     if (is_ring && alone)
-        bell_port_store(lane, sq->memory, &sq->words->cq_index, position + 1);
-    else if (is_ring && !bell_port_cas(lane, sq->memory, &sq->words->cq_index, position, position + 1))
+        bell_port_store(lane, sq->words_memory, &sq->words->cq_index, position + 1);
+    else if (is_ring && !bell_port_cas(lane, sq->words_memory, &sq->words->cq_index, position, position + 1))
         return BELL_EMPTY;
     if (!is_known)
         return BELL_CORRUPT;
     bell_port_work(lane, BELL_WORK_COMPLETE);
     /* Another lane may have retired past this WQE and its slot be in use again, but then not beyond `completed`. */
-    uint64_t to = first + bell_port_load(lane, sq->memory, &sq->span[first & (sq->depth - 1)]);
+    uint64_t to = first + bell_port_load(lane, sq->words_memory, &sq->span[first & (sq->depth - 1)]);
     bell_sq_retire(lane, sq, alone, to);
     out->index = first;
     out->syndrome = out->vendor = 0;
@@ -273,7 +297,7 @@ BELL_STEP bool bell_sq_has_news(struct bell_lane *lane, void *context)
     uint64_t position, first = 0;
     uint32_t tail;
     if (!w->alone
-        && bell_has_reached(bell_port_load_acquire(lane, w->sq->memory, &w->sq->words->completed), w->until))
+        && bell_has_reached(bell_port_load_acquire(lane, w->sq->words_memory, &w->sq->words->completed), w->until))
         return true;
     return bell_sq_peek(lane, w->sq, w->alone, &position, &first, &tail);
 }
@@ -285,8 +309,8 @@ BELL_STEP enum bell_status bell_sq_quiet(struct bell_lane *lane, struct bell_sq 
 {
     struct bell_sq_wait w = { sq, until, sharing == BELL_SHARING_OWNER };
     for (;;) {
-        uint64_t done = w.alone ? bell_port_load(lane, sq->memory, &sq->words->completed)
-                                : bell_port_load_acquire(lane, sq->memory, &sq->words->completed);
+        uint64_t done = w.alone ? bell_port_load(lane, sq->words_memory, &sq->words->completed)
+                                : bell_port_load_acquire(lane, sq->words_memory, &sq->words->completed);
         if (bell_has_reached(done, until))
             return BELL_OK;
         enum bell_status s = bell_port_wait(lane, sq->key, bell_sq_has_news, &w, "a CQE");
@@ -310,58 +334,80 @@ BELL_STEP enum bell_status bell_sq_reserve_or_poll(struct bell_lane *lane, struc
         if (stack->flow == BELL_FLOW_NONE || blocks > sq->depth)
             return BELL_OVERFLOW;
         /* Room for `blocks` needs completed to pass what is reserved now less a depth. */
-        uint64_t reserved = bell_port_load(lane, sq->memory, &sq->words->reserved);
+        uint64_t reserved = bell_port_load(lane, sq->words_memory, &sq->words->reserved);
         s = bell_sq_quiet(lane, sq, sharing, reserved + blocks - sq->depth, out);
         if (bell_is_failure(s))
             return s;
     }
 }
 
+/* Where the requests of one post come from: number `i` of them, in *scratch or wherever it is kept.  Called twice for
+ * each; the answers must be equal.  Keys, addresses and opcode are the giver's. */
+typedef struct bell_wqe_request *bell_request_of(void *context, uint32_t i, struct bell_wqe_request *scratch);
+
 /* Post `count` requests behind one doorbell, the last one signaled.  *end becomes the index after the last block:
- * bell_sq_quiet(end) waits for all of them.  The requests' keys, addresses and opcode are the caller's.  BELL_INVALID:
- * one of them cannot be built; nothing was reserved. */
-BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
-                                       struct bell_wqe_request *requests, uint32_t count, uint64_t *end,
-                                       struct bell_completion *out)
+ * bell_sq_quiet(end) waits for all of them.  BELL_INVALID: one of them cannot be built; nothing was reserved. */
+BELL_STEP enum bell_status bell_sq_put_each(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
+                                            bell_request_of *request_of, void *context, uint32_t count, uint64_t *end,
+                                            struct bell_completion *out)
 {
+    struct bell_wqe_request scratch;
     uint64_t first = 0;
     uint32_t blocks = 0;
     for (uint32_t i = 0; i < count; i++) {
-        requests[i].fm_ce_se = i + 1 == count ? BELL_WQE_CE_ALWAYS : 0;
-        if (bell_sq_address(sq, &requests[i]) != BELL_OK)
+        struct bell_wqe_request *r = request_of(context, i, &scratch);
+        if (bell_sq_address(sq, r) != BELL_OK)
             return BELL_INVALID;
-        blocks += bell_wqe_blocks(bell_wqe_ds(&requests[i]));
+        blocks += bell_wqe_blocks(bell_wqe_ds(r));
     }
     enum bell_status s = bell_sq_reserve_or_poll(lane, sq, stack, blocks, &first, out);
     if (s != BELL_OK)
         return s;
     uint64_t at = first;
     for (uint32_t i = 0; i < count; i++) {
+        struct bell_wqe_request *r = request_of(context, i, &scratch);
+        (void)bell_sq_address(sq, r); /* accepted above */
+        r->fm_ce_se = i + 1 == count ? BELL_WQE_CE_ALWAYS : 0;
         bell_port_work(lane, BELL_WORK_POST);
-        at += bell_sq_write(lane, sq, at, &requests[i]);
+        at += bell_sq_write(lane, sq, at, r);
     }
     *end = at;
     return bell_sq_post(lane, sq, stack, first, at);
 }
 
+BELL_STEP struct bell_wqe_request *bell_request_of_array(void *context, uint32_t i, struct bell_wqe_request *scratch)
+{
+    (void)scratch;
+    return (struct bell_wqe_request *)context + i;
+}
+
+/* The same for an array of requests, whose index is filled in. */
+BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
+                                       struct bell_wqe_request *requests, uint32_t count, uint64_t *end,
+                                       struct bell_completion *out)
+{
+    return bell_sq_put_each(lane, sq, stack, bell_request_of_array, requests, count, end, out);
+}
+
 BELL_STEP bool bell_lock_is_free(struct bell_lane *lane, void *context)
 {
     struct bell_sq *sq = (struct bell_sq *)context;
-    return bell_port_load_acquire(lane, sq->memory, &sq->words->lock) == 0;
+    return bell_port_load_acquire(lane, sq->words_memory, &sq->words->lock) == 0;
 }
 
 /* The same under the queue's lock: any lane.  Acquire on taking it, release on leaving it. */
 BELL_STEP enum bell_status bell_sq_put_locked(struct bell_lane *lane, struct bell_sq *sq,
-                                              const struct bell_stack *stack, struct bell_wqe_request *requests,
-                                              uint32_t count, uint64_t *end, struct bell_completion *out)
+                                              const struct bell_stack *stack, bell_request_of *request_of,
+                                              void *context, uint32_t count, uint64_t *end,
+                                              struct bell_completion *out)
 {
-    while (!bell_port_cas(lane, sq->memory, &sq->words->lock, 0, 1)) {
+    while (!bell_port_cas(lane, sq->words_memory, &sq->words->lock, 0, 1)) {
         enum bell_status w = bell_port_wait(lane, &sq->words->lock, bell_lock_is_free, sq, "the queue's lock");
         if (w != BELL_OK)
             return w;
     }
-    enum bell_status s = bell_sq_put(lane, sq, stack, requests, count, end, out);
-    bell_port_store_release(lane, sq->memory, &sq->words->lock, 0);
+    enum bell_status s = bell_sq_put_each(lane, sq, stack, request_of, context, count, end, out);
+    bell_port_store_release(lane, sq->words_memory, &sq->words->lock, 0);
     return s;
 }
 

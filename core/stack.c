@@ -11,6 +11,7 @@ static const char *const memory_names[] = { "gpu", "host", NULL };
 static const char *const counter_names[] = { "gpu", "host", "by-protocol", NULL };
 static const char *const cq_names[] = { "ring", "collapsed", NULL };
 static const char *const flow_names[] = { "poll", "none", NULL };
+static const char *const writer_names[] = { "gpu", "host", NULL };
 static const char *const start_names[] = { "doorbell", "dbrec", NULL };
 static const char *const protocol_names[] = { "baseline", "tuned", NULL };
 static const char *const signal_names[] = { "fused", "separate", "by-protocol", NULL };
@@ -33,6 +34,8 @@ const struct bell_field bell_stack_fields[] = {
     CHOICE("nic_start", nic_start, 0, start_names, false, "What the NIC takes the producer index from."),
     COUNT("depth", depth, 1, 32768, 1024, "Depth of a send queue in 64 B basic blocks, a power of two."),
     COUNT("wqes_per_doorbell", wqes_per_doorbell, 1, 256, 1, "WQEs that one doorbell covers."),
+    CHOICE("doorbell", doorbell, 0, writer_names, false,
+           "Who writes doorbell record and doorbell for a GPU that posts: itself, or a CPU worker that it tells."),
     CHOICE("protocol", protocol, 0, protocol_names, false, "How the proxy ring is filled."),
     CHOICE("completion_memory", completion_memory, 2, counter_names, false,
            "Where the proxy's completion counter lives."),
@@ -40,6 +43,7 @@ const struct bell_field bell_stack_fields[] = {
     { "blueflame", BELL_FIELD_BOOL, offsetof(struct bell_stack, blueflame), "", 0, 1, 0, false, NULL,
       "A lone one-block WQE is copied into the BlueFlame register instead of being fetched." },
     COUNT("ring_depth", ring_depth, 1, 65536, 512, "Depth of a proxy ring in 16 B entries, a power of two."),
+    COUNT("workers", workers, 0, 256, 0, "CPU workers of a rank, which share its rings or queues; 0: one each."),
     COUNT("batch", batch, 1, 256, 1, "Requests a worker chains behind one doorbell."),
     { NULL, BELL_FIELD_BOOL, 0, "", 0, 0, 0, false, NULL, NULL },
 };
@@ -73,5 +77,7 @@ enum bell_status bell_stack_validate(const struct bell_stack *s, struct bell_err
         return bell_fail(err, BELL_INVALID, "sharing: a proxy worker owns its send queue, expected owner");
     if (s->submit == BELL_SUBMIT_PROXY && s->queue_memory != BELL_MEMORY_HOST)
         return bell_fail(err, BELL_INVALID, "queue_memory: a proxy worker posts from host memory, expected host");
+    if (s->submit == BELL_SUBMIT_PROXY && s->doorbell == BELL_WRITER_HOST)
+        return bell_fail(err, BELL_INVALID, "doorbell: a proxy worker rings for its own posts, expected gpu");
     return BELL_OK;
 }

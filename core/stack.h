@@ -17,6 +17,7 @@ enum bell_cq_kind { BELL_CQ_RING, BELL_CQ_COLLAPSED };
 enum bell_flow { BELL_FLOW_POLL, BELL_FLOW_NONE }; /* NONE: the caller promises the depth; exceeding it is an error */
 enum bell_protocol { BELL_PROTOCOL_BASELINE, BELL_PROTOCOL_TUNED };
 enum bell_signal { BELL_SIGNAL_FUSED, BELL_SIGNAL_SEPARATE, BELL_SIGNAL_BY_PROTOCOL };
+enum bell_writer { BELL_WRITER_GPU, BELL_WRITER_HOST };
 enum bell_nic_start { BELL_NIC_START_DOORBELL, BELL_NIC_START_DBREC };
 
 /* Who may use a queue at once.  OWNER: one lane.  ORDERED: lanes reserve alone and post in reservation order.
@@ -88,15 +89,29 @@ struct bell_stack {
     int32_t nic_start;       /* enum bell_nic_start */
     uint32_t depth;          /* of an SQ, in 64 B basic blocks; a power of two */
     uint32_t wqes_per_doorbell;
+    int32_t doorbell;        /* enum bell_writer: who rings; HOST: a CPU worker, told by a mailbox */
     int32_t protocol;        /* enum bell_protocol: how the proxy ring is filled */
     int32_t completion_memory; /* enum bell_memory: where the proxy's completion counter lives */
     int32_t signal;          /* enum bell_signal: a notified put is one descriptor or two */
     bool blueflame;          /* a lone WQE is copied into the BlueFlame register instead of being fetched */
     uint32_t ring_depth;     /* of a proxy ring, in 16 B entries; a power of two */
+    uint32_t workers;        /* CPU threads of a rank that serve its rings or ring for it; 0: one a queue */
     uint32_t batch;          /* requests a worker chains behind one doorbell */
 };
 
 extern const struct bell_field bell_stack_fields[];
+
+/* Does a CPU take part in a put? */
+BELL_PURE bool bell_stack_has_workers(const struct bell_stack *s)
+{
+    return s->submit == BELL_SUBMIT_PROXY || s->doorbell == BELL_WRITER_HOST;
+}
+
+/* How many a rank with that many queues has. */
+BELL_PURE uint32_t bell_stack_workers(const struct bell_stack *s, uint32_t queues)
+{
+    return !bell_stack_has_workers(s) ? 0 : s->workers ? s->workers : queues;
+}
 
 /* Choices left to the protocol become what that protocol does: the baseline counts completions in host memory and
  * notifies with a second descriptor, the tuned one counts in GPU memory and notifies with the payload.  Call it before

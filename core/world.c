@@ -25,17 +25,21 @@ static uint32_t log2_of(uint32_t v)
 }
 
 /* With no arena it only counts. */
-static void *take(struct bell_world *w, size_t count, size_t each)
+static void *take(struct bell_world *w, enum bell_place place, size_t count, size_t each)
 {
-    size_t bytes = (count * each + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    uint8_t *at = w->arena ? w->arena + w->used : NULL;
-    w->used += bytes;
+    struct bell_extent *e = w->place + place;
+    uint8_t *at = w->arena ? e->at + e->used : NULL;
+    e->used += (count * each + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
     return at;
 }
 
-static uint32_t box_slots(const struct bell_program *p)
+/* A slot is used again when its put has completed: of lanes that do not wait, a whole queue and ring may be under way.
+ */
+static uint32_t box_slots(const struct bell_world *w)
 {
-    return power_of_two_from(2 * p->puts);
+    const struct bell_program *p = w->program;
+    bool waits = p->pattern == BELL_PATTERN_ONE_OP || p->pattern == BELL_PATTERN_ROUND_TRIP;
+    return power_of_two_from(2 * p->puts + (waits ? 0 : w->stack->depth + (w->workers ? w->stack->ring_depth : 0)));
 }
 
 static uint32_t box_stride(const struct bell_program *p)
@@ -43,15 +47,15 @@ static uint32_t box_stride(const struct bell_program *p)
     return (p->bytes + 15) / 16 * 16;
 }
 
-static size_t box_bytes(const struct bell_program *p)
+static size_t box_bytes(const struct bell_world *w)
 {
-    return (size_t)box_slots(p) * box_stride(p) + LINE_BYTES;
+    return (size_t)box_slots(w) * box_stride(w->program) + LINE_BYTES;
 }
 
 static struct bell_box box_of(const struct bell_world *w, const struct bell_region *region, uint32_t lane)
 {
-    uint8_t *base = (uint8_t *)(uintptr_t)region->address + box_bytes(w->program) * lane;
-    struct bell_box box = { base, NULL, box_slots(w->program), box_stride(w->program) };
+    uint8_t *base = (uint8_t *)(uintptr_t)region->address + box_bytes(w) * lane;
+    struct bell_box box = { base, NULL, box_slots(w), box_stride(w->program) };
     box.flag = (uint64_t *)(void *)(base + (size_t)box.slots * box.stride);
     return box;
 }
@@ -73,6 +77,8 @@ static void start_sq(struct bell_sq *sq, uint64_t first)
     sq->words->reserved = sq->words->ready = sq->words->completed = first;
     *sq->dbrec = bell_dbrec_value(first);
     *sq->doorbell = bell_wqe_doorbell(sq->qpn, first);
+    if (sq->mailbox)
+        *sq->mailbox = first;
     if (sq->cq_depth == 1)
         sq->cqe->wqe_counter_be = bell_be16((uint16_t)(first - 1));
 }
@@ -89,16 +95,18 @@ static void build_sq(struct bell_world *w, struct bell_sq *sq, uint32_t rank, ui
     q.qpn = QPN_BASE + rank * w->queues + queue;
     q.queue = (uint16_t)queue;
     q.memory = (enum bell_memory)s->queue_memory;
+    q.words_memory = s->submit == BELL_SUBMIT_GPU ? BELL_MEMORY_GPU : BELL_MEMORY_HOST;
     q.is_dc = s->transport == BELL_TRANSPORT_DC;
     q.av.full = q.is_dc;
     q.av.dc_key = KEY_BASE;
     q.av.dqp_dct = QPN_BASE;
-    q.wqe = take(w, q.depth, BELL_WQE_BLOCK_BYTES);
-    q.span = take(w, q.depth, sizeof *q.span);
-    q.cqe = take(w, q.cq_depth, sizeof *q.cqe);
-    q.dbrec = take(w, 1, LINE_BYTES);
-    q.doorbell = take(w, 1, LINE_BYTES);
-    q.words = take(w, 1, sizeof *q.words);
+    q.wqe = take(w, BELL_PLACE_QUEUE, q.depth, BELL_WQE_BLOCK_BYTES);
+    q.span = take(w, BELL_PLACE_POSTER, q.depth, sizeof *q.span);
+    q.cqe = take(w, BELL_PLACE_QUEUE, q.cq_depth, sizeof *q.cqe);
+    q.dbrec = take(w, BELL_PLACE_QUEUE, 1, LINE_BYTES);
+    q.doorbell = take(w, BELL_PLACE_REGISTER, 1, LINE_BYTES);
+    q.words = take(w, BELL_PLACE_POSTER, 1, sizeof *q.words);
+    q.mailbox = s->doorbell == BELL_WRITER_HOST ? take(w, BELL_PLACE_HOST, 1, LINE_BYTES) : NULL;
     if (!w->arena)
         return;
     q.key = &q.words->completed; /* written by whoever polls first; the NIC wakes it with each CQE */
@@ -126,28 +134,35 @@ static void build_ring(struct bell_world *w, struct bell_ring *ring, uint32_t qu
     r.shift = log2_of(r.depth);
     r.done_memory = (enum bell_memory)s->completion_memory;
     r.ring = (uint16_t)queue;
-    r.entry = take(w, r.depth, sizeof *r.entry);
-    r.head = take(w, 1, LINE_BYTES);
-    r.progress = take(w, 1, LINE_BYTES);
-    r.done = take(w, 1, LINE_BYTES);
+    r.entry = take(w, BELL_PLACE_HOST, r.depth, sizeof *r.entry);
+    r.head = take(w, BELL_PLACE_POSTER, 1, LINE_BYTES);
+    r.progress = take(w, BELL_PLACE_HOST, 1, LINE_BYTES);
+    r.done = take(w, BELL_PLACE_HOST, 1, LINE_BYTES);
     r.key = r.entry;
     if (w->arena)
         *ring = r;
 }
 
+static bool is_flagged(const struct bell_world *w)
+{
+    return w->stack->signal == BELL_SIGNAL_SEPARATE && w->program->pattern == BELL_PATTERN_ROUND_TRIP;
+}
+
 static void build_worker(struct bell_world *w, struct bell_rank *r, uint32_t rank, uint32_t queue)
 {
-    struct bell_wqe_request *request = take(w, w->stack->batch, sizeof *request);
-    uint64_t *value = take(w, w->stack->batch, sizeof *value), *upto = take(w, w->stack->depth, sizeof *upto);
+    struct bell_wqe_request *request = take(w, BELL_PLACE_SHARED, w->stack->batch, sizeof *request);
+    uint64_t *value = take(w, BELL_PLACE_SHARED, w->stack->batch, sizeof *value);
+    uint64_t *upto = take(w, BELL_PLACE_SHARED, w->stack->depth, sizeof *upto);
     if (!w->arena)
         return;
-    bool flagged = w->stack->signal == BELL_SIGNAL_SEPARATE && w->program->pattern == BELL_PATTERN_ROUND_TRIP;
     struct bell_worker *k = r->worker + queue;
+    uint32_t share = w->queues / w->workers;
     r->away = w->rank[1 - rank].target;
     r->away.key += w->program->fault == BELL_FAULT_BAD_KEY;
     k->ring = r->ring + queue;
+    k->ring->key = r->ring[queue / share * share].entry; /* a worker waits for all of its rings at once */
     k->sq = r->sq + queue;
-    k->sq->key = k->ring->key; /* the worker waits for either at once */
+    k->sq->key = k->ring->key; /* and for their queues */
     k->stack = w->stack;
     k->source = &r->source;
     k->target = &r->away;
@@ -156,62 +171,87 @@ static void build_worker(struct bell_world *w, struct bell_rank *r, uint32_t ran
     k->upto = upto;
     k->posted_end = w->program->first_index;
     if (bell_world_is_active(w, rank))
-        k->expected = bell_program_ops(w->program) * w->program->puts * (flagged ? 2 : 1);
+        k->expected = bell_program_ops(w->program) * w->program->puts * (is_flagged(w) ? 2 : 1);
+}
+
+static void build_forwarder(const struct bell_world *w, struct bell_rank *r, uint32_t rank, uint32_t queue)
+{
+    struct bell_forwarder *f = r->forwarder + queue;
+    const struct bell_program *p = w->program;
+    bool is_inline = w->stack->payload == BELL_PAYLOAD_INLINE;
+    struct bell_wqe_request put = { .opcode = BELL_WQE_WRITE, .bytes = p->bytes, .inline_data = is_inline ? p : NULL,
+                                    .is_dc = w->stack->transport == BELL_TRANSPORT_DC, .av = { .full = true } };
+    f->sq = r->sq + queue;
+    f->rung = f->expected = p->first_index;
+    uint64_t blocks = (uint64_t)bell_wqe_blocks(bell_wqe_ds(&put)) * p->puts; /* of an operation */
+    put.bytes = 8;
+    blocks += is_flagged(w) ? bell_wqe_blocks(bell_wqe_ds(&put)) : 0;
+    if (bell_world_is_active(w, rank))
+        f->expected += blocks * bell_program_ops(p) * (w->lanes / w->queues);
 }
 
 static void build_client(struct bell_world *w, uint32_t rank, uint32_t lane)
 {
-    struct bell_wqe_request *request = take(w, w->stack->wqes_per_doorbell, sizeof *request);
-    if (!w->arena)
-        return;
     struct bell_rank *r = w->rank + rank, *peer = w->rank + (1 - rank);
-    uint32_t queue = lane / (w->lanes / w->queues);
+    uint32_t queue = bell_program_queue(w->program, lane);
     struct bell_client *c = r->client + lane;
     c->stack = w->stack;
     c->program = w->program;
     c->sq = r->sq + queue;
-    c->ring = w->workers ? r->ring + queue : NULL;
-    c->source = &r->source;
-    c->target = &peer->target;
+    c->ring = r->ring ? r->ring + queue : NULL;
+    c->source = r->source;
+    c->target = peer->target;
+    c->target.key += w->program->fault == BELL_FAULT_BAD_KEY;
     c->outbox = box_of(w, &r->source, lane);
     c->away = box_of(w, &peer->target, lane);
     c->inbox = box_of(w, &r->target, lane);
-    c->request = request;
+    c->is_over = w->is_over;
+    c->is_answered = bell_program_is_answered(w->program, lane);
+    c->is_background = bell_program_is_background(w->program, lane);
+    c->is_flagged = c->is_answered && w->stack->signal == BELL_SIGNAL_SEPARATE;
 }
 
-static struct bell_region build_region(struct bell_world *w, uint32_t key)
+static struct bell_region build_region(struct bell_world *w, enum bell_place place, uint32_t key)
 {
     struct bell_region r;
-    r.size_bytes = box_bytes(w->program) * w->lanes;
-    r.address = (uint64_t)(uintptr_t)take(w, r.size_bytes, 1);
+    r.size_bytes = box_bytes(w) * w->lanes;
+    r.address = (uint64_t)(uintptr_t)take(w, place, r.size_bytes, 1);
     r.key = KEY_BASE + key;
     return r;
 }
 
+static void lay_out_rank(struct bell_world *w, struct bell_rank *r, uint32_t rank)
+{
+    bool is_proxy = w->stack->submit == BELL_SUBMIT_PROXY, is_forwarded = w->stack->doorbell == BELL_WRITER_HOST;
+    r->source = build_region(w, BELL_PLACE_SOURCE, 2 * rank);
+    r->target = build_region(w, BELL_PLACE_TARGET, 2 * rank + 1);
+    r->client = take(w, BELL_PLACE_SHARED, w->lanes, sizeof *r->client);
+    r->sq = take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->sq);
+    r->nicq = take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->nicq);
+    r->ring = is_proxy ? take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->ring) : NULL;
+    r->worker = is_proxy ? take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->worker) : NULL;
+    r->forwarder = is_forwarded ? take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->forwarder) : NULL;
+}
+
 static void lay_out(struct bell_world *w)
 {
-    for (uint32_t i = 0; i < BELL_RANKS; i++) {
-        struct bell_rank *r = w->rank + i;
-        r->source = build_region(w, 2 * i);
-        r->target = build_region(w, 2 * i + 1);
-        r->client = take(w, w->lanes, sizeof *r->client);
-        r->sq = take(w, w->queues, sizeof *r->sq);
-        r->nicq = take(w, w->queues, sizeof *r->nicq);
-        r->ring = take(w, w->workers, sizeof *r->ring);
-        r->worker = take(w, w->workers, sizeof *r->worker);
-    }
+    w->is_over = w->program->pattern == BELL_PATTERN_PROBE ? take(w, BELL_PLACE_POSTER, 1, LINE_BYTES) : NULL;
+    for (uint32_t i = 0; i < BELL_RANKS; i++)
+        lay_out_rank(w, w->rank + i, i);
     for (uint32_t i = 0; i < BELL_RANKS; i++) {
         struct bell_rank *r = w->rank + i;
         for (uint32_t q = 0; q < w->queues; q++) {
             build_sq(w, w->arena ? r->sq + q : NULL, i, q);
             if (w->arena)
                 build_nicq(w, i, q);
-            if (w->workers) {
+            if (w->stack->submit == BELL_SUBMIT_PROXY) {
                 build_ring(w, w->arena ? r->ring + q : NULL, q);
                 build_worker(w, r, i, q);
             }
+            if (w->arena && r->forwarder)
+                build_forwarder(w, r, i, q);
         }
-        for (uint32_t lane = 0; lane < w->lanes; lane++)
+        for (uint32_t lane = 0; w->arena && lane < w->lanes; lane++)
             build_client(w, i, lane);
     }
 }
@@ -223,35 +263,150 @@ static void start(struct bell_world *w, const struct bell_program *program, cons
     w->stack = stack;
     w->lanes = program->lanes;
     w->queues = program->queues;
-    w->workers = stack->submit == BELL_SUBMIT_PROXY ? program->queues : 0;
+    w->workers = bell_stack_workers(stack, program->queues);
 }
 
 size_t bell_world_size(const struct bell_program *program, const struct bell_stack *stack)
 {
     struct bell_world w;
+    size_t size = 0;
     start(&w, program, stack);
     lay_out(&w);
-    return w.used;
+    for (int i = 0; i < BELL_PLACES; i++)
+        size += w.place[i].used;
+    return size;
 }
 
 enum bell_status bell_world_build(struct bell_world *w, const struct bell_program *program,
                                   const struct bell_stack *stack, void *arena, size_t size)
 {
+    struct bell_extent place[BELL_PLACES];
     if (size < bell_world_size(program, stack))
         return BELL_NO_MEMORY;
+    start(w, program, stack);
+    lay_out(w);
+    memcpy(place, w->place, sizeof place);
     start(w, program, stack);
     w->arena = arena;
     w->size = size;
     memset(arena, 0, size);
+    size_t at = 0;
+    for (int i = 0; i < BELL_PLACES; i++) {
+        w->place[i].at = w->arena + at;
+        at += w->place[i].size = place[i].used;
+    }
     lay_out(w);
     return BELL_OK;
+}
+
+/* ---- to other memory ---- */
+
+struct shift {
+    uintptr_t from, size, to;
+};
+
+static uintptr_t shifted(const struct shift *s, uintptr_t at)
+{
+    return at >= s->from && at - s->from < s->size ? at - s->from + s->to : at;
+}
+
+#define SHIFT(s, pointer) ((pointer) = (void *)shifted(s, (uintptr_t)(pointer)))
+
+static void shift_region(const struct shift *s, struct bell_region *r)
+{
+    r->address = shifted(s, (uintptr_t)r->address);
+}
+
+static void shift_box(const struct shift *s, struct bell_box *b)
+{
+    SHIFT(s, b->slot);
+    SHIFT(s, b->flag);
+}
+
+static void shift_client(const struct shift *s, struct bell_client *c)
+{
+    shift_region(s, &c->source);
+    shift_region(s, &c->target);
+    shift_box(s, &c->outbox);
+    shift_box(s, &c->away);
+    shift_box(s, &c->inbox);
+    SHIFT(s, c->is_over);
+}
+
+static void shift_queue(const struct shift *s, struct bell_rank *r, uint32_t queue)
+{
+    struct bell_sq *q = r->sq + queue;
+    SHIFT(s, q->wqe);
+    SHIFT(s, q->span);
+    SHIFT(s, q->cqe);
+    SHIFT(s, q->dbrec);
+    SHIFT(s, q->doorbell);
+    SHIFT(s, q->mailbox);
+    SHIFT(s, q->words);
+    q->key = (const void *)shifted(s, (uintptr_t)q->key);
+    if (!r->ring)
+        return;
+    struct bell_ring *ring = r->ring + queue;
+    SHIFT(s, ring->entry);
+    SHIFT(s, ring->head);
+    SHIFT(s, ring->progress);
+    SHIFT(s, ring->done);
+    ring->key = (const void *)shifted(s, (uintptr_t)ring->key);
+}
+
+void bell_world_move(struct bell_world *w, enum bell_place place, uint8_t *to)
+{
+    struct bell_extent *e = w->place + place;
+    struct shift s = { (uintptr_t)e->at, e->size, (uintptr_t)to };
+    for (uint32_t rank = 0; rank < BELL_RANKS; rank++) {
+        struct bell_rank *r = w->rank + rank;
+        shift_region(&s, &r->source);
+        shift_region(&s, &r->target);
+        shift_region(&s, &r->away);
+        for (uint32_t lane = 0; lane < w->lanes; lane++)
+            shift_client(&s, r->client + lane);
+        for (uint32_t q = 0; q < w->queues; q++)
+            shift_queue(&s, r, q);
+    }
+    SHIFT(&s, w->is_over);
+    e->at = to;
+}
+
+/* ---- who does what, and how it went ---- */
+
+struct bell_share bell_world_share(const struct bell_world *w, uint32_t rank, uint32_t worker)
+{
+    const struct bell_rank *r = w->rank + rank;
+    uint32_t count = w->queues / w->workers;
+    struct bell_share s = { r->worker ? r->worker + worker * count : NULL,
+                            r->forwarder ? r->forwarder + worker * count : NULL, count };
+    return s;
+}
+
+void bell_world_rate(const struct bell_world *w, uint64_t *puts, uint64_t *duration_ps)
+{
+    uint64_t began_ps = UINT64_MAX, ended_ps = 0;
+    *puts = *duration_ps = 0;
+    for (uint32_t lane = 0; lane < w->lanes; lane++) {
+        const struct bell_client *c = w->rank[0].client + lane;
+        if (w->program->pattern != BELL_PATTERN_STREAM && !c->is_background)
+            continue;
+        *puts += c->is_background ? c->puts : (uint64_t)w->program->iterations * w->program->puts;
+        began_ps = c->began_ps < began_ps ? c->began_ps : began_ps;
+        ended_ps = c->ended_ps > ended_ps ? c->ended_ps : ended_ps;
+    }
+    if (ended_ps > began_ps)
+        *duration_ps = ended_ps - began_ps;
 }
 
 static enum bell_status verify_lane(const struct bell_world *w, uint32_t rank, uint32_t lane, struct bell_error *err)
 {
     const struct bell_client *c = w->rank[rank].client + lane;
     uint32_t bytes = w->program->bytes;
-    uint64_t puts = bell_program_ops(w->program) * w->program->puts;
+    uint64_t puts = c->puts;
+    bool is_idle = rank == 1 && !c->is_answered;
+    if (!c->is_background && puts != (is_idle ? 0 : bell_program_ops(w->program) * w->program->puts))
+        return bell_fail(err, BELL_CORRUPT, "lane %u on rank %u posted %" PRIu64 " puts", lane, rank, puts);
     for (uint64_t back = 0; back < c->away.slots && back < puts; back++) {
         uint64_t put = puts - 1 - back, tag;
         const uint8_t *payload = bell_box_payload(&c->away, put, bytes);
@@ -299,6 +454,17 @@ static bool explain_error(const struct bell_world *w, const struct bell_lane_id 
     return false;
 }
 
+/* Of a worker's queues, the one with a failed completion, or the first. */
+static uint32_t failed_queue(const struct bell_world *w, const struct bell_lane_id *who)
+{
+    const struct bell_worker *worker = w->rank[who->rank].worker;
+    uint32_t count = w->queues / w->workers, first = (who->lane - w->lanes) * count;
+    for (uint32_t q = first; worker && q < first + count; q++)
+        if (worker[q].completion.syndrome)
+            return q;
+    return first;
+}
+
 void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *who, enum bell_status status,
                         struct bell_error *err)
 {
@@ -306,13 +472,15 @@ void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *w
         return;
     bool is_lane = who->lane < w->lanes, is_worker = !is_lane && who->lane < w->lanes + w->workers;
     const struct bell_rank *r = w->rank + who->rank;
-    uint32_t queue = is_lane ? who->lane / (w->lanes / w->queues) : who->lane - w->lanes - (is_worker ? 0 : w->workers);
+    uint32_t queue = is_lane ? bell_program_queue(w->program, who->lane)
+                     : is_worker ? failed_queue(w, who)
+                                 : who->lane - w->lanes - w->workers;
     static const struct bell_completion none;
     const struct bell_completion *c = is_lane ? &r->client[who->lane].completion
-                                      : is_worker ? &r->worker[queue].completion : &none;
+                                      : is_worker && r->worker ? &r->worker[queue].completion : &none;
     const struct bell_sq *sq = r->sq + queue;
     const char *name = is_lane ? "lane" : is_worker ? "worker" : "NIC queue";
-    uint32_t number = is_lane ? who->lane : queue;
+    uint32_t number = is_worker ? who->lane - w->lanes : is_lane ? who->lane : queue;
     const struct bell_sq_words *words = sq->words;
     if (status == BELL_CQE_ERROR)
         (void)bell_fail(err, status, "rank %u %s %u: CQE with syndrome 0x%02x (%s) for the WQE at index %" PRIu64
@@ -323,7 +491,7 @@ void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *w
                                      ", doorbell record %u mod 65536, completed %" PRIu64 ", CQ index %" PRIu64,
                         who->rank, name, number, who->waited_for ? who->waited_for : "something", queue,
                         words->reserved, bell_dbrec_index(*sq->dbrec), words->completed, words->cq_index);
-    else if (status == BELL_OVERFLOW && w->workers && !is_worker)
+    else if (status == BELL_OVERFLOW && r->ring && !is_worker)
         (void)bell_fail(err, status, "rank %u %s %u: depth %u of proxy ring %u exceeded without polling: progress "
                                      "%" PRIu64 ", done %" PRIu64, who->rank, name, number, w->stack->ring_depth, queue,
                         *r->ring[queue].progress, *r->ring[queue].done);

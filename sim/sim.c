@@ -73,8 +73,14 @@ static void live(int argc, char **argv)
     bell_sim_enter(lane);
     const struct bell_world *w = &m->world;
     struct bell_rank *r = &m->world.rank[lane->id.rank];
-    enum bell_status s = lane->id.lane < w->lanes ? bell_client_run(lane, r->client + lane->id.lane)
-                                                  : bell_worker_run(lane, r->worker + (lane->id.lane - w->lanes));
+    struct bell_share share = { NULL, NULL, 0 };
+    enum bell_status s;
+    if (lane->id.lane < w->lanes) {
+        s = bell_client_run(lane, r->client + lane->id.lane);
+    } else {
+        share = bell_world_share(w, lane->id.rank, lane->id.lane - w->lanes);
+        s = bell_serve(lane, &share);
+    }
     if (bell_is_failure(s) && !m->sim.is_stopped) {
         bell_world_explain(w, &lane->id, s, m->sim.err);
         bell_sim_stop(&m->sim, s, lane->now_ps);
@@ -86,7 +92,7 @@ static void make_lane(struct machine *m, struct bell_lane *lane, uint32_t rank, 
 {
     const struct bell_world *w = &m->world;
     /* A program that runs has a queue.  NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
-    uint32_t share = w->lanes / w->queues;
+    uint32_t share = w->program->pattern == BELL_PATTERN_PROBE ? w->lanes : w->lanes / w->queues;
     bool is_worker = number >= w->lanes;
     lane->sim = &m->sim;
     lane->id.rank = (uint16_t)rank;
@@ -131,7 +137,7 @@ static void make_queue(struct machine *m, uint32_t rank, uint32_t queue)
 
 static enum bell_status allocate(struct machine *m, const struct bell_run *run)
 {
-    uint32_t workers = run->stack->submit == BELL_SUBMIT_PROXY ? run->program->queues : 0;
+    uint32_t workers = bell_stack_workers(run->stack, run->program->queues);
     size_t size = bell_world_size(run->program, run->stack);
     m->arena = aligned_alloc(64, size);
     m->lane = calloc(BELL_RANKS * (run->program->lanes + workers), sizeof *m->lane);
@@ -154,7 +160,7 @@ static void set_up(struct machine *m, const struct bell_run *run, struct bell_re
         for (uint32_t n = 0; bell_world_is_active(w, rank) && n < w->lanes + w->workers; n++)
             make_lane(m, m->lane + m->lanes++, rank, n);
     }
-    for (uint32_t n = 0; result->issue_ps && n < w->lanes; n++) {
+    for (uint32_t n = 0; result->issue_ps && n < bell_program_counted(run->program); n++) {
         w->rank[0].client[n].issue_ps = result->issue_ps + (size_t)n * run->program->iterations;
         w->rank[0].client[n].total_ps = result->total_ps + (size_t)n * run->program->iterations;
     }
@@ -171,6 +177,8 @@ static enum bell_status simulate(const struct bell_run *run, struct bell_result 
     struct machine m = { .sim = { .sink = run->sink, .err = err } };
     if (!run->platform)
         return bell_fail(err, BELL_INVALID, "the simulator needs a platform");
+    if (run->stack->doorbell == BELL_WRITER_HOST)
+        return bell_fail(err, BELL_UNSUPPORTED, "doorbell: a doorbell that the host forwards is not modelled yet");
     enum bell_status s = start_simgrid(err);
     if (s == BELL_OK && (s = allocate(&m, run)) != BELL_OK)
         s = bell_fail(err, s, "no memory for %u lanes and queues of depth %u", run->program->lanes, run->stack->depth);
@@ -187,6 +195,8 @@ static enum bell_status simulate(const struct bell_run *run, struct bell_result 
     }
     if (s == BELL_OK)
         s = bell_world_verify(&m.world, err);
+    if (s == BELL_OK)
+        bell_world_rate(&m.world, &result->puts, &result->puts_ps);
     bell_sim_free(&m.sim);
     bell_sim_free_work(&m.sim);
     free(m.sim.queue);

@@ -175,7 +175,7 @@ const struct bell_executor *bell_executor_find(const char *name);
 struct bell_samples {
     uint64_t *issue_ps, *total_ps;
     size_t count;
-    uint64_t span_ps, events;
+    struct bell_result result; /* everything else of the run */
 };
 
 /* Probe and run.  sink NULL: a timed run.  On BELL_OK the caller calls bell_samples_free. */
@@ -190,8 +190,11 @@ enum bell_status bell_samples_trace(const struct bell_setup *setup, const char *
 /* Nearest rank: the smallest sample that at least `percent` of all do not exceed.  sorted[count], count > 0. */
 uint64_t bell_percentile(const uint64_t *sorted, size_t count, double percent);
 
-/* What the total of an operation is: "put+completion" or "round trip". */
+/* What the total of an operation is: "put+completion", "round trip" or, in a stream, "operation". */
 const char *bell_total_name(const struct bell_program *program);
+
+/* Millions of puts a second of the lanes that post without waiting, or 0. */
+double bell_samples_rate(const struct bell_samples *samples);
 
 /* One sentence on where the numbers of a run come from. */
 void bell_origin(const struct bell_setup *setup, char *out, size_t size);

@@ -55,11 +55,16 @@ static void print_text(const struct bell_setup *setup, const struct bell_samples
                  setup->has_platform ? "platform " : "", setup->has_platform ? setup->platform.name : "",
                  setup->has_platform ? ", " : "", setup->executor->name, setup->executor->clock_domain);
     bell_print_table(stdout, BELL_FORM_TEXT, column, 5, cell, 2);
-    bell_us_text(samples->span_ps, span, sizeof span);
+    bell_us_text(samples->result.span_ps, span, sizeof span);
     bell_origin(setup, origin, sizeof origin);
     (void)printf("\n%zu samples; the whole run took %s us\n", samples->count, span);
+    if (samples->result.puts_ps)
+        (void)printf("%s: %.3f M puts/s (%" PRIu64 " puts)\n",
+                     setup->program.pattern == BELL_PATTERN_PROBE ? "beside it" : "rate", bell_samples_rate(samples),
+                     samples->result.puts);
+    if (samples->result.notes[0]) (void)printf("%s\n", samples->result.notes);
     if (trace)
-        (void)printf("trace: %s, %" PRIu64 " events%s\n", trace, samples->events,
+        (void)printf("trace: %s, %" PRIu64 " events%s\n", trace, samples->result.events,
                      setup->has_platform ? "" : " (a traced run is slower in real time: do not quote its times)");
     else
         (void)printf("a timed run: nothing was traced (-o TRACE does)\n");
@@ -101,7 +106,7 @@ static void print_json(const struct bell_setup *setup, const struct bell_samples
                        const char *trace)
 {
     char span[CELL], origin[300];
-    bell_us_text(samples->span_ps, span, sizeof span);
+    bell_us_text(samples->result.span_ps, span, sizeof span);
     bell_origin(setup, origin, sizeof origin);
     (void)printf("{\n");
     print_pair("schema", "bell.result/1");
@@ -115,8 +120,13 @@ static void print_json(const struct bell_setup *setup, const struct bell_samples
     print_pair("revision", BELL_REVISION);
     (void)printf("  \"is_traced\": %s,\n", trace ? "true" : "false");
     print_pair("trace", trace ? trace : "");
+    print_pair("path", samples->result.path);
+    print_pair("notes", samples->result.notes);
+    if (samples->result.puts_ps)
+        (void)printf("  \"puts\": %" PRIu64 ",\n  \"rate_mputs\": %.6f,\n", samples->result.puts,
+                     bell_samples_rate(samples));
     (void)printf("  \"events\": %" PRIu64 ",\n  \"samples\": %zu,\n  \"span_us\": %s,\n  \"metrics\": [",
-                 samples->events, samples->count, span);
+                 samples->result.events, samples->count, span);
     for (size_t m = 0; m < 2; m++) {
         const struct metric *x = &metric[m];
         (void)printf("%s\n    {\"name\": \"%s\", \"p50_us\": %s, \"p99_us\": %s, \"min_us\": %s, \"max_us\": %s}",

@@ -13,11 +13,25 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static bool is_virtual(const struct bell_setup *setup)
+{
+    return strcmp(setup->executor->clock_domain, "virtual") == 0;
+}
+
+/* Who rings: a proxy, a GPU, or the host (also for CPU threads that stand in for a GPU). */
+static const char *path_of(const struct bell_setup *setup)
+{
+    bool has_gpu = is_virtual(setup) || setup->executor == &bell_cuda_executor;
+    return setup->stack.submit == BELL_SUBMIT_PROXY                        ? "proxy"
+           : has_gpu && setup->stack.doorbell == BELL_WRITER_GPU ? "gpu-doorbell"
+                                                                 : "host-doorbell";
+}
+
 enum bell_status bell_samples_run(const struct bell_setup *setup, const struct bell_sink *sink,
                                   struct bell_samples *out, struct bell_error *err)
 {
     const struct bell_program *p = &setup->program;
-    size_t count = (size_t)p->lanes * p->iterations;
+    size_t count = (size_t)bell_program_counted(p) * p->iterations;
     struct bell_result result = { .issue_ps = calloc(count, sizeof(uint64_t)),
                                   .total_ps = calloc(count, sizeof(uint64_t)) };
     struct bell_run run = { .program = p, .stack = &setup->stack, .sink = sink, .machine = &setup->machine };
@@ -35,7 +49,8 @@ enum bell_status bell_samples_run(const struct bell_setup *setup, const struct b
     }
     qsort(result.issue_ps, count, sizeof(uint64_t), compare_times);
     qsort(result.total_ps, count, sizeof(uint64_t), compare_times);
-    *out = (struct bell_samples){ result.issue_ps, result.total_ps, count, result.span_ps, result.events };
+    if (!result.path[0]) (void)snprintf(result.path, sizeof result.path, "%s", path_of(setup));
+    *out = (struct bell_samples){ result.issue_ps, result.total_ps, count, result };
     return BELL_OK;
 }
 
@@ -48,15 +63,25 @@ void bell_samples_free(struct bell_samples *samples)
 
 const char *bell_total_name(const struct bell_program *program)
 {
-    return program->pattern == BELL_PATTERN_ROUND_TRIP ? "round trip" : "put+completion";
+    switch ((enum bell_pattern)program->pattern) {
+    case BELL_PATTERN_ROUND_TRIP:
+    case BELL_PATTERN_PROBE:
+        return "round trip";
+    case BELL_PATTERN_STREAM:
+        return "operation";
+    case BELL_PATTERN_ONE_OP:
+        break;
+    }
+    return "put+completion";
+}
+
+double bell_samples_rate(const struct bell_samples *samples)
+{
+    const struct bell_result *r = &samples->result;
+    return r->puts_ps ? (double)r->puts / (double)r->puts_ps * 1e6 : 0;
 }
 
 /* ---- trace ---- */
-
-static bool is_virtual(const struct bell_setup *setup)
-{
-    return strcmp(setup->executor->clock_domain, "virtual") == 0;
-}
 
 /* "model name : ..." of the first CPU, or "CPU". */
 static void cpu_model(char *out, size_t size)
@@ -102,10 +127,7 @@ static void fill_header(const struct bell_setup *setup, struct bell_trace_header
     (void)snprintf(h->experiment, sizeof h->experiment, "%s", setup->program.name);
     bell_field_text(ordering, &setup->stack, h->ordering, sizeof h->ordering);
     (void)snprintf(h->clock_domain, sizeof h->clock_domain, "%s", setup->executor->clock_domain);
-    (void)snprintf(h->path, sizeof h->path, "%s",
-                   setup->stack.submit == BELL_SUBMIT_PROXY ? "proxy"
-                   : is_virtual(setup)                      ? "gpu-doorbell"
-                                                            : "host-doorbell");
+    (void)snprintf(h->path, sizeof h->path, "%s", path_of(setup));
     fill_processor(setup, h->processor, sizeof h->processor);
     (void)snprintf(h->digest, sizeof h->digest, "%s", setup->digest);
     (void)snprintf(h->revision, sizeof h->revision, "%s", BELL_REVISION);
@@ -119,13 +141,14 @@ static enum bell_status name_rank(const struct bell_setup *setup, struct bell_tr
                                   struct bell_error *err)
 {
     const struct bell_program *p = &setup->program;
-    uint32_t workers = setup->stack.submit == BELL_SUBMIT_PROXY ? p->queues : 0;
+    uint32_t workers = bell_stack_workers(&setup->stack, p->queues);
+    const char *lane = is_virtual(setup) || setup->executor == &bell_cuda_executor ? "GPU" : "CPU";
     char text[40];
     (void)snprintf(text, sizeof text, "rank %u", rank);
     enum bell_status s = bell_trace_name_rank(w, (uint16_t)rank, text, err);
     for (uint32_t i = 0; s == BELL_OK && i < p->lanes + workers + p->queues; i++) {
         if (i < p->lanes)
-            (void)snprintf(text, sizeof text, "%s lane %u", is_virtual(setup) ? "GPU" : "CPU", i);
+            (void)snprintf(text, sizeof text, "%s lane %u", lane, i);
         else if (i < p->lanes + workers)
             (void)snprintf(text, sizeof text, "worker %u", i - p->lanes);
         else
@@ -147,7 +170,7 @@ enum bell_status bell_samples_trace(const struct bell_setup *setup, const char *
     struct bell_sink sink = bell_trace_sink(w);
     /* Of the rank that only receives, nothing is seen. */
     s = name_rank(setup, w, 0, err);
-    if (s == BELL_OK && setup->program.pattern == BELL_PATTERN_ROUND_TRIP) s = name_rank(setup, w, 1, err);
+    if (s == BELL_OK && bell_program_is_answered(&setup->program, 0)) s = name_rank(setup, w, 1, err);
     if (s == BELL_OK) s = bell_samples_run(setup, &sink, out, err);
     if (s != BELL_OK) {
         bell_trace_abort(w);

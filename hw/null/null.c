@@ -8,9 +8,9 @@ static void turn(void *context)
     struct bell_soft_crew *crew = context;
     for (size_t i = crew->world.lanes; i < crew->members; i++) {
         struct bell_soft_member *m = &crew->member[i];
-        enum bell_status s = m->role == BELL_SOFT_NIC
-                                 ? bell_soft_nic_turn(m)
-                                 : bell_worker_turn(&m->lane, crew->world.rank[0].worker + m->number);
+        struct bell_share share = { NULL, NULL, 0 };
+        if (m->role != BELL_SOFT_NIC) share = bell_world_share(&crew->world, 0, m->number);
+        enum bell_status s = m->role == BELL_SOFT_NIC ? bell_soft_nic_turn(m) : bell_share_turn(&m->lane, &share);
         if (bell_is_failure(s)) bell_soft_member_fail(m, s);
     }
 }
@@ -19,10 +19,10 @@ static enum bell_status run_null(const struct bell_run *run, struct bell_result 
 {
     const struct bell_program *p = run->program;
     struct bell_soft_crew crew;
-    if (p->pattern == BELL_PATTERN_ROUND_TRIP)
+    if (p->pattern == BELL_PATTERN_ROUND_TRIP || p->pattern == BELL_PATTERN_PROBE)
         return bell_fail(err, BELL_UNSUPPORTED,
                          "pattern: on null one thread runs a lane after another, and a partner "
-                         "could not answer; expected one-op");
+                         "could not answer; expected one-op or stream");
     if (run->stack->sharing == BELL_SHARING_COOPERATIVE && p->lanes > p->queues)
         return bell_fail(err, BELL_UNSUPPORTED,
                          "sharing: on null one thread runs a lane after another, and the %u lanes "

@@ -11,14 +11,14 @@ static void init_lane(struct bell_soft_member *m, const struct bell_result *resu
 {
     struct bell_soft_crew *crew = m->crew;
     struct bell_world *w = &crew->world;
-    uint32_t rank = m->lane.id.rank, share = w->lanes / w->queues;
+    uint32_t rank = m->lane.id.rank, share = w->lanes / w->queues; /* of a group; probes have none */
     m->lane.id.lane = (uint16_t)m->number;
     if (crew->group) {
         m->lane.group = &crew->group[rank * w->queues + m->number / share];
         m->lane.id.group_rank = (uint16_t)(m->number % share);
         m->lane.id.group_size = (uint16_t)share;
     }
-    if (rank == 0 && result->issue_ps && result->total_ps) {
+    if (rank == 0 && m->number < bell_program_counted(w->program) && result->issue_ps && result->total_ps) {
         size_t first = (size_t)m->number * w->program->iterations;
         w->rank[0].client[m->number].issue_ps = result->issue_ps + first;
         w->rank[0].client[m->number].total_ps = result->total_ps + first;
@@ -55,8 +55,8 @@ enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct b
 {
     const struct bell_program *p = run->program;
     size_t size = bell_world_size(p, run->stack);
-    uint32_t workers = run->stack->submit == BELL_SUBMIT_PROXY ? p->queues : 0, each = p->lanes + workers + 1;
     bool is_grouped = run->stack->sharing == BELL_SHARING_COOPERATIVE && p->lanes > p->queues;
+    uint32_t each = p->lanes + bell_stack_workers(run->stack, p->queues) + 1; /* of a rank */
     memset(crew, 0, sizeof *crew);
     crew->run = run;
     crew->soft.bound_ps = run->bound_ps ? run->bound_ps : WAIT_BOUND_PS;
@@ -142,6 +142,7 @@ enum bell_status bell_soft_crew_finish(struct bell_soft_crew *crew, struct bell_
     result->span_ps = bell_port_now(&crew->member->lane) - crew->began_ps;
     if (crew->soft.stop) explain(crew, err);
     enum bell_status s = crew->soft.stop ? crew->status : bell_world_verify(&crew->world, err);
+    bell_world_rate(&crew->world, &result->puts, &result->puts_ps);
     if (crew->run->sink) {
         /* The trace of a failed run shows how far it came; what failed first is what is told. */
         enum bell_status merged = bell_soft_merge(crew, crew->run->sink, &sent, s == BELL_OK ? err : &untold);

@@ -27,7 +27,9 @@ static void *work(void *argument)
     struct bell_soft_member *m = argument;
     struct team *t = (struct team *)m->crew;
     struct bell_rank *rank = t->crew.world.rank + m->lane.id.rank;
+    struct bell_share share = { NULL, NULL, 0 };
     enum bell_status s = BELL_OK;
+    if (m->role == BELL_SOFT_WORKER) share = bell_world_share(&t->crew.world, m->lane.id.rank, m->number);
     (void)pthread_rwlock_rdlock(&t->gate);
     (void)pthread_rwlock_unlock(&t->gate);
     switch (m->role) {
@@ -35,7 +37,7 @@ static void *work(void *argument)
         s = bell_client_run(&m->lane, rank->client + m->number);
         break;
     case BELL_SOFT_WORKER:
-        s = bell_worker_run(&m->lane, rank->worker + m->number);
+        s = bell_serve(&m->lane, &share);
         break;
     case BELL_SOFT_NIC:
         s = serve(t, m);

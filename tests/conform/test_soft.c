@@ -382,7 +382,7 @@ static void test_stale_number_is_forgotten(void **state)
 static void land(const struct bell_world *w)
 {
     uint64_t puts = bell_program_ops(w->program) * w->program->puts;
-    for (uint32_t lane = 0; lane < w->lanes; lane++)
+    for (uint32_t lane = 0; lane < w->lanes; lane++, w->rank[0].client[lane - 1].puts = puts)
         for (uint64_t p = 0; p < puts; p++)
             bell_payload_fill(bell_box_payload(&w->rank[0].client[lane].away, p, w->program->bytes), w->program->bytes,
                               p + 1);

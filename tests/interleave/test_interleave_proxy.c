@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every schedule of the lanes that fill a proxy ring, the worker that empties it, and its NIC. */
-#include "core/proxy.h"
+#include "core/serve.h"
 #include "tests/interleave/queue.h"
 
 #include <setjmp.h>
@@ -109,7 +109,8 @@ static void work(struct bell_lane *lane, void *context)
     lane->kept = kept.upto;
     lane->kept_words = sizeof kept / sizeof kept.upto[0];
     lane->points = BELL_POINT(DOORBELL) | BELL_POINTS_OF_QUIET;
-    explore_claim(lane, bell_worker_run(lane, w) == BELL_OK, "the worker failed");
+    struct bell_share share = { w, NULL, 1 };
+    explore_claim(lane, bell_serve(lane, &share) == BELL_OK, "the worker failed");
 }
 
 static const char *check(struct explore *x, void *context)

@@ -90,7 +90,8 @@ static enum bell_status post(struct bell_lane *lane, const struct lane_setup *l,
     if (s->sharing == BELL_SHARING_COOPERATIVE)
         return bell_sq_put_group(lane, &l->queue->sq, &l->queue->stack, request, end, &completion);
     if (s->sharing == BELL_SHARING_LOCKED)
-        return bell_sq_put_locked(lane, &l->queue->sq, &l->queue->stack, request, s->chain, end, &completion);
+        return bell_sq_put_locked(lane, &l->queue->sq, &l->queue->stack, bell_request_of_array, request,
+                                  s->chain, end, &completion);
     return bell_sq_put(lane, &l->queue->sq, &l->queue->stack, request, s->chain, end, &completion);
 }
 

@@ -21,7 +21,7 @@ static void spy_wait(void)
     (spy.scope = (how), bell_port_store_entry(lane, entry, value, how, key))
 #define bell_port_wait(lane, key, done, context, what) (spy_wait(), bell_port_wait(lane, key, done, context, what))
 
-#include "core/proxy.h"
+#include "core/serve.h"
 #include "tests/unit/rig.h"
 
 #define RING_DEPTH 4u
@@ -298,6 +298,12 @@ static void nic_works(void)
     (void)rig_nic(&rig);
 }
 
+static enum bell_status serve(void)
+{
+    struct bell_share share = { &worker, NULL, 1 };
+    return bell_serve(&rig.lane[1], &share);
+}
+
 /* Many laps of ring and queue; the worker runs for each handful, the NIC works whenever the worker waits. */
 static void run_laps(bool is_dc, uint32_t sq_depth, uint32_t batch)
 {
@@ -312,7 +318,7 @@ static void run_laps(bool is_dc, uint32_t sq_depth, uint32_t batch)
             assert_int_equal(enqueue(i, 1000 * n + i, (n + i) % 3 != 0, &index), BELL_OK);
         worker.expected += handful;
         spy.on_wait = nic_works;
-        assert_int_equal(bell_worker_run(&rig.lane[1], &worker), BELL_OK);
+        assert_int_equal(serve(), BELL_OK);
         spy.on_wait = NULL;
         assert_int_equal(index + 1, worker.expected);
         assert_int_equal(bell_ring_quiet(&rig.lane[0], &ring, index + 1), BELL_OK);
@@ -370,7 +376,7 @@ static void test_worker_stops_at_its_number(void **state)
     assert_int_equal(bell_worker_post(&rig.lane[1], &worker), BELL_OK);
     assert_int_equal(progress, 3);
     assert_int_equal(bell_worker_post(&rig.lane[1], &worker), BELL_EMPTY);
-    assert_int_equal(bell_worker_run(&rig.lane[1], &worker), BELL_TIMEOUT); /* this NIC does nothing */
+    assert_int_equal(serve(), BELL_TIMEOUT); /* this NIC does nothing */
     assert_string_equal(rig.lane[1].id.waited_for, "a proxy descriptor or a CQE");
 }
 
@@ -384,7 +390,7 @@ static void test_worker_meets_an_error(void **state)
     assert_int_equal(enqueue(0, 1, true, &index), BELL_OK);
     assert_int_equal(enqueue(1, 2, true, &index), BELL_OK);
     spy.on_wait = nic_works;
-    assert_int_equal(bell_worker_run(&rig.lane[1], &worker), BELL_CQE_ERROR);
+    assert_int_equal(serve(), BELL_CQE_ERROR);
     assert_int_equal(worker.completion.index, 0x20000);
     assert_int_equal(worker.completion.syndrome, BELL_SYNDROME_REMOTE_ACCESS);
     assert_int_equal(done, 1);

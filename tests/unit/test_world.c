@@ -61,7 +61,8 @@ static void build(void)
     assert_int_equal(bell_world_build(&world, &program, &stack, arena, size - 1), BELL_NO_MEMORY);
     assert_int_equal(arena[0] & arena[size - 1], 0xa5); /* not touched */
     assert_int_equal(bell_world_build(&world, &program, &stack, arena, size), BELL_OK);
-    assert_int_equal(world.used, size);
+    for (int i = 0; i < BELL_PLACES; i++)
+        assert_int_equal(world.place[i].used, world.place[i].size);
     memset(lanes, 0, sizeof lanes);
     for (uint32_t rank = 0; rank < BELL_RANKS; rank++)
         for (uint32_t i = 0; i < 8; i++) {
@@ -164,8 +165,6 @@ static void check_layout(void)
         add(r->worker, world.workers, sizeof *r->worker);
         for (uint32_t q = 0; q < world.queues; q++)
             add_queue(r, q);
-        for (uint32_t i = 0; i < world.lanes; i++)
-            add(r->client[i].request, stack.wqes_per_doorbell, sizeof *r->client->request);
         check_boxes(&r->source, offsetof(struct bell_client, outbox), rank);
         check_boxes(&r->target, offsetof(struct bell_client, inbox), rank);
         check_boxes(&r->target, offsetof(struct bell_client, away), 1 - rank);
@@ -180,6 +179,29 @@ static void check_layout(void)
     assert_int_equal(total, bell_world_size(&program, &stack));
 }
 
+/* Moved there and back, a world is what it was; in between all that points into the place points elsewhere. */
+static void check_moves(void)
+{
+    size_t size = bell_world_size(&program, &stack);
+    uint8_t *before = malloc(size);
+    assert_non_null(before);
+    memcpy(before, arena, size);
+    struct bell_world first = world;
+    for (int i = BELL_PLACE_SHARED + 1; i < BELL_PLACES; i++) {
+        uint8_t *from = world.place[i].at, *to = from + (1u << 30);
+        bell_world_move(&world, (enum bell_place)i, to);
+        assert_ptr_equal(world.place[i].at, to);
+        const struct bell_rank *r = world.rank;
+        assert_int_equal(r->sq->wqe - first.place[BELL_PLACE_QUEUE].at >= 1 << 30, i == BELL_PLACE_QUEUE);
+        assert_int_equal(r->client->outbox.slot - first.place[BELL_PLACE_SOURCE].at >= 1 << 30, i == BELL_PLACE_SOURCE);
+        assert_int_equal(world.rank[1].target.address != first.rank[1].target.address, i == BELL_PLACE_TARGET);
+        bell_world_move(&world, (enum bell_place)i, from);
+        assert_memory_equal(arena, before, size);
+        assert_memory_equal(&world, &first, sizeof first);
+    }
+    free(before);
+}
+
 static void check_wiring(void)
 {
     uint32_t qpns[16], n = 0;
@@ -187,7 +209,7 @@ static void check_wiring(void)
         const struct bell_rank *r = world.rank + rank, *peer = world.rank + (1 - rank);
         for (uint32_t i = 0; i < world.lanes; i++) {
             assert_ptr_equal(r->client[i].sq, r->sq + i * world.queues / world.lanes);
-            assert_ptr_equal(r->client[i].target, &peer->target);
+            assert_memory_equal(&r->client[i].target, &peer->target, sizeof peer->target);
             assert_ptr_equal(r->client[i].away.slot, peer->client[i].inbox.slot);
             assert_ptr_equal(r->client[i].away.flag, peer->client[i].inbox.flag);
         }
@@ -230,6 +252,7 @@ static void test_layout(void **state)
         }
         check_layout();
         check_wiring();
+        check_moves();
     }
     (void)fresh(state);
     stack.depth = stack.ring_depth = 1;

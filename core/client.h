@@ -29,6 +29,7 @@ struct bell_client {
     struct bell_box inbox;  /* own memory that the partner writes to */
     uint64_t *issue_ps, *total_ps;    /* iterations of each, or NULL */
     uint64_t *is_over;      /* PROBE: becomes 1 when lane 0 is done; NULL in other patterns */
+    enum bell_memory target_memory; /* where puts arrive */
     bool is_answered;       /* its partner posts back */
     bool is_background;     /* it posts until *is_over */
     bool is_flagged;        /* an operation ends with a put into the flag */
@@ -167,7 +168,7 @@ BELL_STEP enum bell_status bell_client_await(struct bell_lane *lane, struct bell
     uint32_t bytes = c->program->bytes;
     uint8_t *end = bell_box_payload(&c->inbox, put, bytes) + bytes - 8;
     uint64_t *word = c->stack->signal == BELL_SIGNAL_SEPARATE ? c->inbox.flag : (uint64_t *)(void *)end;
-    struct bell_word_wait w = { word, put + 1, BELL_MEMORY_GPU };
+    struct bell_word_wait w = { word, put + 1, c->target_memory };
     enum bell_status s = bell_port_wait(lane, word, bell_word_reached, &w, "the partner's put");
     if (s != BELL_OK)
         return s;
@@ -185,100 +186,70 @@ BELL_STEP void bell_client_fill(struct bell_client *c)
                           c->puts + i + 1);
 }
 
-/* One operation of the side that asks; its samples go to slot `sample` when that is not negative. */
-BELL_STEP enum bell_status bell_client_ask(struct bell_lane *lane, struct bell_client *c, uint64_t op, int64_t sample)
+/* Does it post operation after operation without waiting for each? */
+BELL_STEP bool bell_client_streams(const struct bell_client *c)
 {
+    return c->is_background || c->program->pattern == BELL_PATTERN_STREAM;
+}
+
+BELL_STEP void bell_client_sample(struct bell_client *c, uint64_t op, uint64_t begin_ps, uint64_t issued_ps,
+                                  uint64_t end_ps)
+{
+    uint64_t warmup = c->program->warmup;
+    c->ended_ps = end_ps;
+    if (op == (c->is_background ? 0 : warmup))
+        c->began_ps = begin_ps;
+    if (op < warmup || !c->issue_ps)
+        return;
+    c->issue_ps[op - warmup] = issued_ps - begin_ps;
+    c->total_ps[op - warmup] = end_ps - begin_ps;
+}
+
+/* One operation.  Rank 0 puts, and waits for the completion, the answer, or (when it streams) nothing; rank 1 waits for
+ * the question, and answers. */
+BELL_STEP enum bell_status bell_client_op(struct bell_lane *lane, struct bell_client *c, uint64_t op)
+{
+    bool asks = lane->id.rank == 0;
+    enum bell_status s = BELL_OK;
     bell_client_fill(c);
     uint64_t begin_ps = bell_port_now(lane);
     lane->id.step_start_ps = lane->id.op_start_ps = begin_ps;
-    enum bell_status s = bell_client_put(lane, c);
-    uint64_t issued_ps = bell_port_now(lane);
+    if (!asks)
+        s = bell_client_await(lane, c, c->puts + c->program->puts - 1);
     if (s == BELL_OK)
+        s = bell_client_put(lane, c);
+    uint64_t issued_ps = bell_port_now(lane);
+    if (s == BELL_OK && asks && !bell_client_streams(c))
         s = c->is_answered ? bell_client_await(lane, c, c->puts - 1) : bell_client_quiet(lane, c);
     uint64_t end_ps = bell_port_now(lane);
     if (s != BELL_OK)
         return s;
-    bell_note(lane, BELL_EVENT_OP, 0, op, 1, c->program->bytes * c->program->puts, BELL_SCOPE_NONE);
-    if (sample == 0)
-        c->began_ps = begin_ps;
-    if (sample >= 0 && c->issue_ps) {
-        c->issue_ps[sample] = issued_ps - begin_ps;
-        c->total_ps[sample] = end_ps - begin_ps;
+    if (asks) {
+        bell_note(lane, BELL_EVENT_OP, 0, op, 1, c->program->bytes * c->program->puts, BELL_SCOPE_NONE);
+        bell_client_sample(c, op, begin_ps, issued_ps, end_ps);
     }
     return c->is_answered ? bell_client_quiet(lane, c) : BELL_OK;
 }
 
-/* One operation of the side that answers. */
-BELL_STEP enum bell_status bell_client_answer(struct bell_lane *lane, struct bell_client *c)
+BELL_STEP bool bell_client_is_done(struct bell_lane *lane, const struct bell_client *c, uint64_t op)
 {
-    bell_client_fill(c);
-    lane->id.step_start_ps = bell_port_now(lane);
-    enum bell_status s = bell_client_await(lane, c, c->puts + c->program->puts - 1);
-    if (s == BELL_OK)
-        s = bell_client_put(lane, c);
-    return s == BELL_OK ? bell_client_quiet(lane, c) : s;
-}
-
-/* Operation after operation without a wait, but for room; then one for all of them.  A sample's total lasts until the
- * next operation starts, the last one's until everything has completed. */
-BELL_STEP enum bell_status bell_client_stream(struct bell_lane *lane, struct bell_client *c)
-{
-    uint64_t ops = bell_program_ops(c->program), warmup = c->program->warmup, begin_ps = 0;
-    enum bell_status s = BELL_OK;
-    for (uint64_t op = 0; s == BELL_OK && op < ops; op++) {
-        uint64_t last_ps = begin_ps;
-        bell_client_fill(c);
-        begin_ps = bell_port_now(lane);
-        lane->id.step_start_ps = lane->id.op_start_ps = begin_ps;
-        if (op == warmup)
-            c->began_ps = begin_ps;
-        if (op > warmup && c->total_ps)
-            c->total_ps[op - warmup - 1] = begin_ps - last_ps;
-        s = bell_client_put(lane, c);
-        if (op >= warmup && c->issue_ps)
-            c->issue_ps[op - warmup] = bell_port_now(lane) - begin_ps;
-        if (s == BELL_OK)
-            bell_note(lane, BELL_EVENT_OP, 0, op, 1, c->program->bytes * c->program->puts, BELL_SCOPE_NONE);
-    }
-    if (s == BELL_OK)
-        s = bell_client_quiet(lane, c);
-    c->ended_ps = bell_port_now(lane);
-    if (s == BELL_OK && c->total_ps)
-        c->total_ps[ops - warmup - 1] = c->ended_ps - begin_ps;
-    return s;
-}
-
-/* The same until the probe is done; nothing is sampled. */
-BELL_STEP enum bell_status bell_client_background(struct bell_lane *lane, struct bell_client *c)
-{
-    enum bell_status s = BELL_OK;
-    c->began_ps = bell_port_now(lane);
-    while (s == BELL_OK && bell_port_load(lane, BELL_MEMORY_GPU, c->is_over) == 0) {
-        bell_client_fill(c);
-        s = bell_client_put(lane, c);
-    }
-    if (s == BELL_OK)
-        s = bell_client_quiet(lane, c);
-    c->ended_ps = bell_port_now(lane);
-    return s;
+    return c->is_background ? bell_port_load(lane, BELL_MEMORY_GPU, c->is_over) != 0
+                            : op == bell_program_ops(c->program);
 }
 
 /* All operations of a lane.  Rank 0 asks; rank 1 answers, or has nothing to do. */
 BELL_STEP enum bell_status bell_client_run(struct bell_lane *lane, struct bell_client *c)
 {
     enum bell_status s = BELL_OK;
-    uint64_t ops = bell_program_ops(c->program);
     if (lane->id.rank == 1 && !c->is_answered)
         return BELL_OK;
-    if (c->is_background)
-        return bell_client_background(lane, c);
-    if (c->program->pattern == BELL_PATTERN_STREAM)
-        return bell_client_stream(lane, c);
-    for (uint64_t op = 0; s == BELL_OK && op < ops; op++)
-        s = lane->id.rank == 0 ? bell_client_ask(lane, c, op, (int64_t)op - (int64_t)c->program->warmup)
-                               : bell_client_answer(lane, c);
-    c->ended_ps = bell_port_now(lane);
-    if (c->is_over && lane->id.rank == 0)
+    for (uint64_t op = 0; s == BELL_OK && !bell_client_is_done(lane, c, op); op++)
+        s = bell_client_op(lane, c, op);
+    if (s == BELL_OK && bell_client_streams(c)) {
+        s = bell_client_quiet(lane, c);
+        c->ended_ps = bell_port_now(lane);
+    }
+    if (c->is_over && lane->id.rank == 0 && !c->is_background)
         bell_port_store_release(lane, BELL_MEMORY_GPU, c->is_over, 1);
     return s;
 }

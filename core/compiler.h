@@ -9,10 +9,12 @@
 
 #ifdef __CUDACC__
 #define BELL_PURE static inline __host__ __device__
-#define BELL_STEP static inline __device__
+#define BELL_STEP static __forceinline__ __device__
+#define BELL_RARELY __noinline__ /* after BELL_PURE: long, and off the common path */
 #else
 #define BELL_PURE static inline
 #define BELL_STEP static inline
+#define BELL_RARELY
 #endif
 
 #ifdef __cplusplus

@@ -105,7 +105,8 @@ BELL_STEP uint32_t bell_sq_write_long(struct bell_lane *lane, struct bell_sq *sq
                                       const struct bell_wqe_request *request)
 {
     struct bell_wqe wqe;
-    uint32_t ds = bell_wqe_fill(&wqe, request), blocks = bell_wqe_blocks(ds);
+    struct bell_wqe_request copy = *request; /* so that a GPU keeps the request itself in registers */
+    uint32_t ds = bell_wqe_fill(&wqe, &copy), blocks = bell_wqe_blocks(ds);
     for (uint32_t b = 0; b < blocks; b++) {
         uint32_t left = ds * BELL_WQE_SEGMENT_BYTES - b * BELL_WQE_BLOCK_BYTES;
         bell_port_store_wqe(lane, sq->memory, bell_sq_block(sq, index + b), wqe.bytes + b * BELL_WQE_BLOCK_BYTES,

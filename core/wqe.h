@@ -278,7 +278,7 @@ BELL_PURE uint8_t *bell_wqe_put_atomic(uint8_t *at, const struct bell_wqe_reques
 
 /* Fill whole blocks of *wqe: every byte of bell_wqe_ds(r) * 16 is written and the rest of the last block is zero.
  * Reads r->bytes bytes of r->inline_data.  The request has passed bell_wqe_check.  Returns bell_wqe_ds(r). */
-BELL_PURE uint32_t bell_wqe_fill(struct bell_wqe *wqe, const struct bell_wqe_request *r)
+BELL_PURE BELL_RARELY uint32_t bell_wqe_fill(struct bell_wqe *wqe, const struct bell_wqe_request *r)
 {
     uint32_t ds = bell_wqe_ds(r);
     uint8_t *at = wqe->bytes;

@@ -309,7 +309,7 @@ static void act_while_waiting(const char *what)
     is_acting = true;
     for (uint32_t i = 0; i < world.lanes; i++) /* a partner answers what it was asked */
         if (world.rank[1].client[i].puts < world.rank[0].client[i].puts)
-            assert_int_equal(bell_client_answer(&lanes[1][i], world.rank[1].client + i), BELL_OK);
+            assert_int_equal(bell_client_op(&lanes[1][i], world.rank[1].client + i, 0), BELL_OK);
     is_acting = false;
 }
 

@@ -86,7 +86,7 @@ struct bell_command {
 };
 
 extern const struct bell_command bell_command_run, bell_command_validate, bell_command_explain, bell_command_check,
-    bell_command_diff, bell_command_list, bell_command_help;
+    bell_command_diff, bell_command_list, bell_command_doctor, bell_command_help;
 extern const struct bell_command *const bell_commands[]; /* all of them; ends in NULL */
 
 /* Fill *values (zeroed by the caller, its own defaults set) from argv[1..].  Positional arguments move to the front,

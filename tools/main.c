@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 const struct bell_command *const bell_commands[] = {
-    &bell_command_run,  &bell_command_validate, &bell_command_explain, &bell_command_check,
-    &bell_command_diff, &bell_command_list,     &bell_command_help,    NULL,
+    &bell_command_run,  &bell_command_validate, &bell_command_explain, &bell_command_check, &bell_command_diff,
+    &bell_command_list, &bell_command_doctor,   &bell_command_help,    NULL,
 };
 
 int bell_exit_of(enum bell_status status)

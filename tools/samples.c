@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Run what was set up, and keep its times and its trace. */
+#include "hw/doctor/doctor.h"
+
 #include "tools/cli.h"
 
 #include <sched.h>
@@ -131,6 +133,7 @@ static void fill_header(const struct bell_setup *setup, struct bell_trace_header
     fill_processor(setup, h->processor, sizeof h->processor);
     (void)snprintf(h->digest, sizeof h->digest, "%s", setup->digest);
     (void)snprintf(h->revision, sizeof h->revision, "%s", BELL_REVISION);
+    if (!is_virtual(setup)) bell_doctor_summary("", h->machine, sizeof h->machine);
     h->seed = setup->program.seed;
     h->depth = setup->stack.depth;
     h->first_index = setup->program.first_index;

@@ -27,6 +27,7 @@ struct bell_trace_header {
     char processor[64];    /* SM clock, CPU clock and affinity, in words */
     char digest[20];       /* of the parameters, hex */
     char revision[44];
+    char machine[400]; /* what ran it, in real time: driver, NIC, governor, limits; "" in virtual time or not said */
     uint64_t seed;
     uint32_t depth;       /* of an SQ, in 64 B blocks; 0: unknown */
     uint64_t first_index; /* where the index of each SQ starts; 0 when the file does not say */

@@ -285,20 +285,23 @@ static bool take_event(struct scan *s, const struct record *r, struct bell_event
 
 static bool take_header_args(struct scan *s, struct bell_trace_header *h)
 {
-    const char *keys[16];
+    const char *keys[24];
     char seed[20];
-    uint32_t seen = 0, k = 0, texts = 0;
+    uint32_t seen = 0, k = 0, texts = 0, optional = 0;
     uint64_t depth = 0;
     bool done = false;
-    for (; bell_trace_texts[texts].key; texts++)
+    for (; bell_trace_texts[texts].key; texts++) {
         keys[texts] = bell_trace_texts[texts].key;
+        if (strcmp(keys[texts], "machine") == 0) optional |= UINT32_C(1) << texts;
+    }
+    optional |= UINT32_C(1) << (texts + 2);
     keys[texts] = "seed";
     keys[texts + 1] = "depth";
     keys[texts + 2] = "first_index";
     keys[texts + 3] = NULL;
     if (!take(s, '{', "'{'")) return false;
     for (;;) {
-        if (peek(s, '}')) seen |= UINT32_C(1) << (texts + 2); /* may be left out */
+        if (peek(s, '}')) seen |= optional; /* may be left out */
         if (!next_key(s, keys, &seen, &k, &done)) return false;
         if (done) {
             h->depth = (uint32_t)depth;

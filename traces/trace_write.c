@@ -23,6 +23,7 @@ const struct bell_trace_text bell_trace_texts[] = {
     }
     TEXT(schema),       TEXT(executor), TEXT(platform),  TEXT(stack),  TEXT(experiment), TEXT(ordering),
     TEXT(clock_domain), TEXT(path),     TEXT(processor), TEXT(digest), TEXT(revision),
+    TEXT(machine),
 #undef TEXT
     { NULL, 0, 0 },
 };

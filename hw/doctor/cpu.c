@@ -126,11 +126,15 @@ static void find_cpus(const struct bell_probe *p, struct bell_findings *f)
     } else {
         bool has_online = bell_tree_text(p->root, online, sizeof online, CPU_FOLDER "/online");
         uint32_t may = bell_cpus_in(allowed), all = has_online ? bell_cpus_in(online) : 0;
-        struct bell_finding *new = bell_find(f, AREA, may < 4 ? BELL_FINDING_WARN : BELL_FINDING_OK, "CPUs allowed",
-                                             "%s: %u of %u online", allowed, may, all);
-        if (!all) (void)snprintf(new->value, sizeof new->value, "%s; which are online is not readable", allowed);
+        char of[40] = "; which are online is not readable";
+        if (all && may) (void)snprintf(of, sizeof of, ": %u of %u online", may, all);
+        struct bell_finding *new = bell_find(f, AREA,
+                                             !may      ? BELL_FINDING_UNKNOWN
+                                             : may < 4 ? BELL_FINDING_WARN
+                                                       : BELL_FINDING_OK,
+                                             "CPUs allowed", "%s%s", allowed, of);
         /* One rank: a lane, a worker and the software NIC; soft runs two ranks. */
-        if (may < 4)
+        if (may && may < 4)
             bell_fix(new, "soft gives each lane, worker and NIC a thread: with fewer CPUs than threads its times say "
                           "little; allow more (taskset, cpuset)");
     }
@@ -139,7 +143,7 @@ static void find_cpus(const struct bell_probe *p, struct bell_findings *f)
                            most),
                  "run without a quota (docker: no --cpus; Kubernetes: whole CPUs, static policy)");
     if (bell_tree_text(p->root, nodes, sizeof nodes, "/sys/devices/system/node/online"))
-        (void)bell_find(f, AREA, BELL_FINDING_OK, "NUMA nodes", "%u (%s)", bell_cpus_in(nodes), nodes);
+        (void)bell_find(f, AREA, BELL_FINDING_OK, "NUMA nodes", "online: %s", nodes);
     else
         (void)bell_find(f, AREA, BELL_FINDING_UNKNOWN, "NUMA nodes", "/sys/devices/system/node/online %s",
                         bell_tree_why());

@@ -53,14 +53,24 @@ bool bell_may_dma_buf(const char *root)
            bell_nvidia_driver(root, version, &is_open) && is_open;
 }
 
+/* Only the capability of the first user namespace counts (Linux: can_do_mlock); a rootless container has another. */
+static bool is_first_namespace(const char *root)
+{
+    char map[80];
+    unsigned long inside, outside, count;
+    if (!bell_tree_text(root, map, sizeof map, "/proc/self/uid_map")) return true; /* a kernel without namespaces */
+    return sscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 && !inside && !outside && count == UINT32_MAX;
+}
+
 bool bell_memlock(const char *root, uint64_t *bytes, bool *has_cap)
 {
     char text[120];
+    *bytes = 0;
     *has_cap = bell_tree_field(root, "CapEff", text, sizeof text, "/proc/self/status") &&
-               strtoull(text, NULL, 16) >> CAP_IPC_LOCK_BIT & 1;
+               (strtoull(text, NULL, 16) >> CAP_IPC_LOCK_BIT & 1) && is_first_namespace(root);
     if (!bell_tree_field(root, "Max locked memory", text, sizeof text, "/proc/self/limits")) return false;
     *bytes = strncmp(text, "unlimited", 9) == 0 ? UINT64_MAX : strtoull(text, NULL, 10);
-    return true;
+    return *bytes == UINT64_MAX || (text[0] >= '0' && text[0] <= '9');
 }
 
 /* Each policy of cpufreq is one group of CPUs with one governor. */

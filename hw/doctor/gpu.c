@@ -3,6 +3,7 @@
 #include "hw/doctor/probe.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AREA "gpu"
@@ -170,7 +171,17 @@ static void find_override(const struct bell_probe *p, struct bell_findings *f)
     if (!bell_tree_field(p->root, "RegistryDwords", words, sizeof words, "/proc/driver/nvidia/params")) {
         (void)bell_find(f, AREA, BELL_FINDING_UNKNOWN, "PeerMappingOverride", "/proc/driver/nvidia/params %s",
                         bell_tree_why());
-    } else if (strstr(words, "PeerMappingOverride=1") || strstr(words, "PeerMappingOverride=0x1")) {
+        return;
+    }
+    /* The file has the value in quotes. */
+    size_t length = strlen(words);
+    if (length > 1 && words[0] == '"' && words[length - 1] == '"') {
+        words[length - 1] = '\0';
+        memmove(words, words + 1, length - 1);
+    }
+    static const char key[] = "PeerMappingOverride=";
+    const char *at = strstr(words, key);
+    if (at && strtoul(at + strlen(key), NULL, 0) == 1) {
         (void)bell_find(f, AREA, BELL_FINDING_OK, "PeerMappingOverride", "set to 1 (RegistryDwords: %s)", words);
     } else {
         bell_fix(bell_find(f, AREA, BELL_FINDING_WARN, "PeerMappingOverride",

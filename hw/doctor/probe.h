@@ -125,7 +125,8 @@ bool bell_may_dma_buf(const char *root);
 /* Release of the kernel as numbers; false: not readable. */
 bool bell_kernel(const char *root, int *major, int *minor, char text[80]);
 
-/* RLIMIT_MEMLOCK, soft, in bytes; UINT64_MAX: none.  False: not readable.  A process with CAP_IPC_LOCK has none. */
+/* RLIMIT_MEMLOCK, soft, in bytes; UINT64_MAX: none.  False: not readable.  With *has_cap (CAP_IPC_LOCK) it does not
+ * bind the process. */
 bool bell_memlock(const char *root, uint64_t *bytes, bool *has_cap);
 
 /* "performance", or "powersave on 3 of 8 CPUs" when they differ; the frequency governor of the CPUs.  False: none. */

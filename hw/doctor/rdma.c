@@ -8,6 +8,15 @@
 #define AREA "rdma"
 #define GIDS_MAX 256
 
+static bool has_uverbs_file(const char *root)
+{
+    char names[64][BELL_TREE_NAME];
+    size_t count = bell_tree_list(root, names, 64, "/dev/infiniband");
+    while (count && strncmp(names[count - 1], "uverbs", 6) != 0)
+        count--;
+    return count > 0;
+}
+
 static void find_modules(const struct bell_probe *p, bool has_device, struct bell_findings *f)
 {
     static const char *const names[] = { "ib_core", "ib_uverbs", "mlx5_core", "mlx5_ib", "rdma_rxe" };
@@ -16,44 +25,48 @@ static void find_modules(const struct bell_probe *p, bool has_device, struct bel
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (bell_has_module(p->root, names[i]))
             bell_append(have, sizeof have, &used, "%s%s", used ? ", " : "", names[i]);
-    if (bell_has_module(p->root, "ib_uverbs")) {
-        (void)bell_find(f, AREA, BELL_FINDING_OK, "kernel modules", "%s", have);
+    /* Built into the kernel it is no module, but has its class all the same. */
+    bool has_uverbs = bell_has_module(p->root, "ib_uverbs") || bell_tree_has(p->root, "/sys/class/infiniband_verbs");
+    if (has_uverbs) {
+        (void)bell_find(f, AREA, BELL_FINDING_OK, "kernel modules", "ib_uverbs is there; seen: %s",
+                        used ? have : "none");
     } else {
-        struct bell_finding *new = bell_find(f, AREA, BELL_FINDING_MISSING, "kernel modules",
-                                             "ib_uverbs is not loaded%s%s", used ? "; loaded: " : "", have);
-        bell_fix(new, "modprobe ib_uverbs%s",
-                 has_device || p->pci.nics ? " mlx5_ib (package rdma-core loads them at boot)"
-                                           : "; in a container: on the host");
+        bell_fix(bell_find(f, AREA, BELL_FINDING_MISSING, "kernel modules", "ib_uverbs is not loaded%s%s",
+                           used ? "; loaded: " : "", have),
+                 "modprobe ib_uverbs%s; in a container: on the host", has_device || p->pci.nics ? " mlx5_ib" : "");
     }
-    if (has_device && !bell_tree_has(p->root, "/dev/infiniband"))
-        bell_fix(bell_find(f, AREA, BELL_FINDING_MISSING, "/dev/infiniband", "not there: devices cannot be opened"),
-                 "modprobe ib_uverbs; in a container: pass /dev/infiniband in");
+    if (has_device && !has_uverbs_file(p->root))
+        bell_fix(
+            bell_find(f, AREA, BELL_FINDING_MISSING, "/dev/infiniband", "no uverbs there: devices cannot be opened"),
+            "modprobe ib_uverbs; in a container: pass /dev/infiniband in");
 }
 
-/* "0000:0000:0000:0000:..." is an empty entry of the table. */
-static uint32_t count_gids(const char *root, const char *device, const char *port, char first[64], uint32_t *first_at)
+/* How many entries of a GID table are in use; the one to take and its index: RoCE v2 before v1, and of these one that
+ * routes.  "0000:0000:..." is an empty entry. */
+static uint32_t count_gids(const char *root, const char *device, const char *port, char best[64], uint32_t *best_at)
 {
     char gid[64], kind[40];
     uint32_t count = 0;
-    first[0] = '\0';
+    int best_score = -1;
+    best[0] = '\0';
     for (uint32_t i = 0; i < GIDS_MAX; i++) {
         if (!bell_tree_text(root, gid, sizeof gid, "/sys/class/infiniband/%s/ports/%s/gids/%u", device, port, i)) break;
         if (strspn(gid, "0:") == strlen(gid)) continue;
         count++;
         bool has_kind = bell_tree_text(root, kind, sizeof kind, "/sys/class/infiniband/%s/ports/%s/gid_attrs/types/%u",
                                        device, port, i);
-        /* The first one that routes: RoCE v2 before anything else. */
-        bool is_better = !first[0] || (!strstr(first, "v2") && has_kind && strstr(kind, "v2"));
-        if (!is_better) continue;
-        *first_at = i;
-        (void)snprintf(first, 64, "%.39s%s%.20s", gid, has_kind ? " " : "", has_kind ? kind : "");
+        int score = 2 * (has_kind && strstr(kind, "v2")) + (strncmp(gid, "fe80", 4) != 0);
+        if (score <= best_score) continue;
+        best_score = score;
+        *best_at = i;
+        (void)snprintf(best, 64, "%.39s%s%.20s", gid, has_kind ? " " : "", has_kind ? kind : "");
     }
     return count;
 }
 
 static void find_port(const struct bell_probe *p, const char *device, const char *port, struct bell_findings *f)
 {
-    char state[40], rate[60], layer[40], name[40], gid[64];
+    char state[40], rate[60], layer[40], name[40], gid[64], take[100] = "";
     uint32_t at = 0;
     (void)snprintf(name, sizeof name, "%.24s port %.4s", device, port);
     if (!bell_tree_text(p->root, state, sizeof state, "/sys/class/infiniband/%s/ports/%s/state", device, port)) {
@@ -66,10 +79,10 @@ static void find_port(const struct bell_probe *p, const char *device, const char
         (void)snprintf(layer, sizeof layer, "link layer unknown");
     uint32_t gids = count_gids(p->root, device, port, gid, &at);
     bool is_active = strstr(state, "ACTIVE") != NULL, is_roce = strcmp(layer, "Ethernet") == 0;
-    struct bell_finding *new = bell_find(f, AREA, is_active && gids ? BELL_FINDING_OK : BELL_FINDING_MISSING, name,
-                                         "%s, %s, %s, %u GID%s", state, rate, layer, gids, gids == 1 ? "" : "s");
-    size_t used = strlen(new->value);
-    if (gids) bell_append(new->value, sizeof new->value, &used, "; use index %u: %s", at, gid);
+    if (gids) (void)snprintf(take, sizeof take, "; use index %u: %s", at, gid);
+    struct bell_finding *new =
+        bell_find(f, AREA, is_active && gids ? BELL_FINDING_OK : BELL_FINDING_MISSING, name, "%s, %s, %s, %u GID%s%s",
+                  state, rate, layer, gids, gids == 1 ? "" : "s", take);
     if (!is_active)
         bell_fix(new, "%s",
                  is_roce ? "bring its network interface up (ip link set DEV up), and look at the cable"

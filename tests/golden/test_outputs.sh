@@ -79,12 +79,12 @@ done
 ok 'list figures counts the rows' "'$BELLWETHER' list figures --format json | jq -e 'map(.name) | index(\"Table 3\")'"
 
 # ---- help ----
-for command in run validate explain check diff list help; do
+for command in run validate explain check diff list doctor help; do
     ok "help $command" "'$BELLWETHER' help $command > a && '$BELLWETHER' $command --help | cmp - a &&
         head -n 1 a | grep '^usage: bellwether $command'"
     ok "the man page has $command" "grep -q '^.B $command\$' '$BELL_SOURCE_DIR/docs/bellwether.1'"
 done
-for command in run check diff list; do
+for command in run check diff list doctor; do
     "$BELLWETHER" help $command | sed -n 's/^  \(-[-a-z]*\).*/\1/p' | sed 's/-/\\-/g' > names
     while read -r name; do
         ok "the man page has $name of $command" "grep -q -F -e '$name' '$BELL_SOURCE_DIR/docs/bellwether.1'"

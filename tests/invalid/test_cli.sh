@@ -52,6 +52,9 @@ expect 2 'diff: expected A B' diff a
 expect 2 'check: expected TRACE' check
 expect 2 "list: 'platform' is not listed, did you mean platforms" list platform
 expect 2 'list: --platform and --stack are for list parameters' list stacks --platform P-IB
+expect 2 "doctor: unexpected argument 'gpu'" doctor gpu
+expect 2 "doctor: --format: 'xml' is unknown, expected text, json or csv" doctor --format xml
+expect 2 "doctor: unknown option '--root'" doctor --root /
 
 # ---- names ----
 expect 2 "'one-oq' is not a known experiment, did you mean one-op; known: one-op, round-trip" run one-oq

@@ -46,6 +46,7 @@ static struct bell_trace_header header_of_test(void)
     (void)snprintf(h.platform, sizeof h.platform, "P-IB");
     (void)snprintf(h.ordering, sizeof h.ordering, "gpu-fence");
     (void)snprintf(h.processor, sizeof h.processor, "a \"quoted\" \\ word,\ttab, \xc3\xa9");
+    (void)snprintf(h.machine, sizeof h.machine, "kernel 6.1; RDMA mlx5_0");
     h.seed = UINT64_MAX - 1;
     h.depth = 64;
     h.first_index = UINT64_MAX - 2;
@@ -103,6 +104,7 @@ static void what_is_written_is_read(void **state)
     assert_string_equal(back.schema, BELL_TRACE_SCHEMA);
     assert_string_equal(back.executor, h.executor);
     assert_string_equal(back.processor, h.processor);
+    assert_string_equal(back.machine, h.machine);
     assert_true(back.seed == h.seed);
     assert_int_equal(back.depth, h.depth);
     assert_true(back.first_index == h.first_index);

@@ -31,8 +31,13 @@ static uint32_t judge(struct verdict verdict[EXECUTORS_MAX])
         why.text[0] = '\0';
         v->name = (*e)->name;
         v->can = (*e)->probe(&why) == BELL_OK;
+        /* Said by itself a reason begins with its executor; here that is said already. */
+        const char *reason = why.text;
+        char prefix[40];
+        int length = snprintf(prefix, sizeof prefix, "executor %.24s: ", v->name);
+        if (strncmp(reason, prefix, (size_t)length) == 0) reason += length;
         (void)snprintf(v->text, sizeof v->text, v->can ? "can run: %s" : "cannot run, because %s",
-                       v->can ? (*e)->summary : why.text);
+                       v->can ? (*e)->summary : reason);
     }
     return count;
 }

@@ -25,7 +25,7 @@ static void find_system(const struct bell_probe *p, struct bell_findings *f)
     if (!is_virtual && !is_contained) return;
     bell_fix(bell_find(f, AREA, BELL_FINDING_WARN, "runs in", "a %s%s%s", is_virtual ? "virtual machine" : "",
                        is_virtual && is_contained ? ", in a " : "", is_contained ? "container" : ""),
-             "what is missing below or above may be there on the host, and not passed in");
+             "what is missing here may be there on the host, and not passed in");
 }
 
 /* ---- clock ---- */

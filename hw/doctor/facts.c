@@ -44,12 +44,17 @@ bool bell_kernel(const char *root, int *major, int *minor, char text[80])
     return bell_tree_text(root, text, 80, "/proc/sys/kernel/osrelease") && sscanf(text, "%d.%d", major, minor) == 2;
 }
 
+bool bell_kernel_has_dma_buf(int major, int minor)
+{
+    return major > 5 || (major == 5 && minor >= 12);
+}
+
 bool bell_may_dma_buf(const char *root)
 {
     char text[80], version[40];
     int major, minor;
     bool is_open;
-    return bell_kernel(root, &major, &minor, text) && (major > 5 || (major == 5 && minor >= 12)) &&
+    return bell_kernel(root, &major, &minor, text) && bell_kernel_has_dma_buf(major, minor) &&
            bell_nvidia_driver(root, version, &is_open) && is_open;
 }
 

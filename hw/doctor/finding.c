@@ -73,6 +73,7 @@ enum bell_status bell_doctor(const char *root, const char *toolkit, struct bell_
     } else {
         bell_gpu_ask(&p->cuda);
         bell_rdma_ask(&p->rdma);
+        bell_pci_name_gpus(&p->pci, &p->cuda);
     }
     bell_doctor_gpu(p, out);
     bell_doctor_pcie(p, out);

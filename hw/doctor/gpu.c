@@ -124,7 +124,7 @@ static void find_dma_buf(const struct bell_probe *p, bool *has_dma_buf, struct b
     int major, minor, attribute = p->cuda.gpus ? p->cuda.gpu[0].has_dma_buf : -1;
     bool is_open, has_driver = bell_nvidia_driver(p->root, version, &is_open);
     bool has_kernel = bell_kernel(p->root, &major, &minor, kernel);
-    bool is_old = has_kernel && (major < 5 || (major == 5 && minor < 12));
+    bool is_old = has_kernel && !bell_kernel_has_dma_buf(major, minor);
     *has_dma_buf = attribute > 0;
     if (attribute > 0) {
         (void)bell_find(f, AREA, BELL_FINDING_OK, "dma-buf", "the CUDA driver exports GPU memory as dma-buf");

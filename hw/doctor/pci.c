@@ -80,6 +80,20 @@ void bell_pci_scan(const char *root, struct bell_pci_set *out)
     free(names);
 }
 
+void bell_pci_name_gpus(struct bell_pci_set *set, const struct bell_gpu_answers *cuda)
+{
+    for (uint32_t i = 0; cuda->gpus && i < set->gpus; i++) {
+        struct bell_pci *gpu = &set->gpu[i];
+        uint32_t k = 0;
+        while (k < cuda->gpus && strcmp(cuda->gpu[k].address, gpu->address) != 0)
+            k++;
+        if (k < cuda->gpus)
+            (void)snprintf(gpu->name, sizeof gpu->name, "GPU %u", k);
+        else
+            (void)snprintf(gpu->name, sizeof gpu->name, "%s", gpu->address);
+    }
+}
+
 /* Words and meanings: legend of `nvidia-smi topo -m`.  A switch is one bridge there and two in /sys (its upstream port,
  * and the downstream port of each device), so one downstream port a device is "at most a single bridge". */
 const char *bell_pci_path(const struct bell_pci *a, const struct bell_pci *b)

@@ -41,9 +41,13 @@ struct bell_pci_set {
     bool is_readable;              /* /sys/bus/pci/devices is there */
 };
 
-/* NVIDIA GPUs, and NICs that are Mellanox's or InfiniBand's or have an RDMA device.  GPUs are counted in the order of
+/* NVIDIA GPUs, and NICs that are Mellanox's or InfiniBand's or have an RDMA device.  GPUs are numbered in the order of
  * their addresses, which is CUDA's with CUDA_DEVICE_ORDER=PCI_BUS_ID and may differ from its default. */
 void bell_pci_scan(const char *root, struct bell_pci_set *out);
+
+/* Number the GPUs as CUDA does, where it shows any; one that it does not show is called by its address. */
+struct bell_gpu_answers;
+void bell_pci_name_gpus(struct bell_pci_set *set, const struct bell_gpu_answers *cuda);
 
 /* PIX, PXB, PHB, NODE or SYS, in the sense of `nvidia-smi topo -m`; "?" when it cannot be told. */
 const char *bell_pci_path(const struct bell_pci *a, const struct bell_pci *b);
@@ -119,7 +123,11 @@ bool bell_has_module(const char *root, const char *name);
 /* Whether nvidia-peermem (or nv_peer_mem, its older name) is loaded. */
 bool bell_has_peermem(const char *root);
 
-/* Kernel at least 5.12 and the open driver: the two that dma-buf export of GPU memory needs beside CUDA 11.7. */
+/* Linux 5.12 or later, which RDMA's import of dma-buf came with (ib_umem_dmabuf_get). */
+bool bell_kernel_has_dma_buf(int major, int minor);
+
+/* Such a kernel and the open driver: what dma-buf export of GPU memory needs beside CUDA 11.7 (NVIDIA's GPUDirect RDMA
+ * and GPU Operator guides). */
 bool bell_may_dma_buf(const char *root);
 
 /* Release of the kernel as numbers; false: not readable. */

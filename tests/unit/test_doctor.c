@@ -263,6 +263,25 @@ static void a_nic_without_its_driver(void **state)
     expect("pcie", "0000:01:00.0 link", OK, "x16", NULL);
 }
 
+static void dma_buf_needs_a_kernel(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel;
+        bool is_enough;
+    } cases[] = { { "4.18.0\n", false }, { "5.11.22\n", false }, { "5.12.0-rc1\n", true }, { "6.1.0\n", true } };
+    put_driver(true);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put("/proc/sys/kernel/osrelease", cases[i].kernel);
+        examine();
+        assert_int_equal(bell_may_dma_buf(root), cases[i].is_enough);
+        if (cases[i].is_enough)
+            expect("gpu", "dma-buf", UNKNOWN, "kernel and driver allow it", NULL);
+        else
+            expect("gpu", "dma-buf", MISSING, "not possible; kernel before 5.12", "5.12 or later");
+    }
+}
+
 /* Root of a user namespace has every capability there, and none that counts. */
 static void memlock_in_a_user_namespace(void **state)
 {
@@ -425,6 +444,28 @@ static void distances(void **state)
     }
 }
 
+/* CUDA's order may be another than that of the addresses, and it may hide some. */
+static void numbers_of_gpus(void **state)
+{
+    (void)state;
+    struct bell_pci_set set;
+    put_pci("pci0000:00/0000:00:06.0", "0x030200\n", "0x10de\n", "0\n");
+    put_pci("pci0000:00/0000:00:07.0", "0x030200\n", "0x10de\n", "0\n");
+    put_pci("pci0000:00/0000:00:08.0", "0x030200\n", "0x10de\n", "0\n");
+    bell_pci_scan(root, &set);
+    assert_int_equal(set.gpus, 3);
+    set_answers();
+    bell_pci_name_gpus(&set, &(struct bell_gpu_answers){ 0 });
+    assert_string_equal(set.gpu[2].name, "GPU 2");
+    probe.cuda.gpus = 2;
+    (void)snprintf(probe.cuda.gpu[0].address, sizeof probe.cuda.gpu[0].address, "0000:00:08.0");
+    (void)snprintf(probe.cuda.gpu[1].address, sizeof probe.cuda.gpu[1].address, "0000:00:06.0");
+    bell_pci_name_gpus(&set, &probe.cuda);
+    assert_string_equal(set.gpu[0].name, "GPU 1");
+    assert_string_equal(set.gpu[1].name, "0000:00:07.0");
+    assert_string_equal(set.gpu[2].name, "GPU 0");
+}
+
 static void lists_of_cpus(void **state)
 {
     (void)state;
@@ -459,12 +500,14 @@ int main(void)
         CASE(bare),
         CASE(a_gpu_in_a_virtual_machine),
         CASE(a_nic_without_its_driver),
+        CASE(dma_buf_needs_a_kernel),
         CASE(memlock_in_a_user_namespace),
         CASE(nonsense_in_files),
         CASE(a_summary_is_cut),
         CASE(answers_of_cuda),
         CASE(answers_of_verbs),
         CASE(distances),
+        CASE(numbers_of_gpus),
         CASE(lists_of_cpus),
         CASE(more_findings_than_fit),
     };

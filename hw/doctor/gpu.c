@@ -148,9 +148,11 @@ static void find_peermem(const struct bell_probe *p, bool has_dma_buf, struct be
     else if (has_dma_buf)
         (void)bell_find(f, AREA, BELL_FINDING_OK, "nvidia-peermem", "not loaded; not needed where dma-buf is used");
     else
-        bell_fix(bell_find(f, AREA, BELL_FINDING_MISSING, "nvidia-peermem",
-                           "not loaded: a NIC cannot register GPU memory this way"),
-                 "modprobe nvidia-peermem (it comes with the driver, and needs the RDMA modules loaded or installed)");
+        bell_fix(
+            bell_find(f, AREA, BELL_FINDING_MISSING, "nvidia-peermem",
+                      "not loaded: a NIC cannot register GPU memory this way"),
+            "modprobe nvidia-peermem (it comes with the driver; the RDMA modules must know peer memory, as those of "
+            "DOCA-OFED do)");
 }
 
 static void find_gdrcopy(const struct bell_probe *p, struct bell_findings *f)

@@ -8,8 +8,8 @@
 
 BELL_EXTERN_C_BEGIN
 
-/* Where the software NIC runs: CPU threads, or a kernel on an SM of its own (executor cuda). */
-enum bell_nic_place { BELL_NIC_ON_CPU, BELL_NIC_ON_GPU };
+/* Where the software NIC runs: on CPU threads, or on an SM of its own.  AUTO: where it can reach the queues. */
+enum bell_nic_place { BELL_NIC_AUTO, BELL_NIC_ON_CPU, BELL_NIC_ON_GPU };
 
 #define BELL_GID_ANY 0xffffu /* pick one: RoCE, the first IPv4-mapped GID; InfiniBand, 0 */
 

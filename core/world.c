@@ -25,9 +25,9 @@ static uint32_t log2_of(uint32_t v)
 }
 
 /* With no arena it only counts. */
-static void *take(struct bell_world *w, enum bell_place place, size_t count, size_t each)
+static void *take(struct bell_world *w, uint32_t rank, enum bell_place place, size_t count, size_t each)
 {
-    struct bell_extent *e = w->place + place;
+    struct bell_extent *e = &w->place[rank][place];
     uint8_t *at = w->arena ? e->at + e->used : NULL;
     e->used += (count * each + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
     return at;
@@ -100,13 +100,13 @@ static void build_sq(struct bell_world *w, struct bell_sq *sq, uint32_t rank, ui
     q.av.full = q.is_dc;
     q.av.dc_key = KEY_BASE;
     q.av.dqp_dct = QPN_BASE;
-    q.wqe = take(w, BELL_PLACE_QUEUE, q.depth, BELL_WQE_BLOCK_BYTES);
-    q.span = take(w, BELL_PLACE_POSTER, q.depth, sizeof *q.span);
-    q.cqe = take(w, BELL_PLACE_QUEUE, q.cq_depth, sizeof *q.cqe);
-    q.dbrec = take(w, BELL_PLACE_QUEUE, 1, LINE_BYTES);
-    q.doorbell = take(w, BELL_PLACE_REGISTER, 1, LINE_BYTES);
-    q.words = take(w, BELL_PLACE_POSTER, 1, sizeof *q.words);
-    q.mailbox = s->doorbell == BELL_WRITER_HOST ? take(w, BELL_PLACE_HOST, 1, LINE_BYTES) : NULL;
+    q.wqe = take(w, rank, BELL_PLACE_QUEUE, q.depth, BELL_WQE_BLOCK_BYTES);
+    q.span = take(w, rank, BELL_PLACE_POSTER, q.depth, sizeof *q.span);
+    q.cqe = take(w, rank, BELL_PLACE_QUEUE, q.cq_depth, sizeof *q.cqe);
+    q.dbrec = take(w, rank, BELL_PLACE_QUEUE, 1, LINE_BYTES);
+    q.doorbell = take(w, rank, BELL_PLACE_REGISTER, 1, LINE_BYTES);
+    q.words = take(w, rank, BELL_PLACE_POSTER, 1, sizeof *q.words);
+    q.mailbox = s->doorbell == BELL_WRITER_HOST ? take(w, rank, BELL_PLACE_HOST, 1, LINE_BYTES) : NULL;
     if (!w->arena)
         return;
     q.key = &q.words->completed; /* written by whoever polls first; the NIC wakes it with each CQE */
@@ -125,7 +125,7 @@ static void build_nicq(const struct bell_world *w, uint32_t rank, uint32_t queue
     n->is_silent = w->program->fault == BELL_FAULT_SILENT;
 }
 
-static void build_ring(struct bell_world *w, struct bell_ring *ring, uint32_t queue)
+static void build_ring(struct bell_world *w, struct bell_ring *ring, uint32_t rank, uint32_t queue)
 {
     const struct bell_stack *s = w->stack;
     struct bell_ring r;
@@ -134,10 +134,10 @@ static void build_ring(struct bell_world *w, struct bell_ring *ring, uint32_t qu
     r.shift = log2_of(r.depth);
     r.done_memory = (enum bell_memory)s->completion_memory;
     r.ring = (uint16_t)queue;
-    r.entry = take(w, BELL_PLACE_HOST, r.depth, sizeof *r.entry);
-    r.head = take(w, BELL_PLACE_POSTER, 1, LINE_BYTES);
-    r.progress = take(w, BELL_PLACE_HOST, 1, LINE_BYTES);
-    r.done = take(w, BELL_PLACE_HOST, 1, LINE_BYTES);
+    r.entry = take(w, rank, BELL_PLACE_HOST, r.depth, sizeof *r.entry);
+    r.head = take(w, rank, BELL_PLACE_LANES, 1, LINE_BYTES);
+    r.progress = take(w, rank, BELL_PLACE_HOST, 1, LINE_BYTES);
+    r.done = take(w, rank, BELL_PLACE_HOST, 1, LINE_BYTES);
     r.key = r.entry;
     if (w->arena)
         *ring = r;
@@ -150,9 +150,9 @@ static bool is_flagged(const struct bell_world *w)
 
 static void build_worker(struct bell_world *w, struct bell_rank *r, uint32_t rank, uint32_t queue)
 {
-    struct bell_wqe_request *request = take(w, BELL_PLACE_SHARED, w->stack->batch, sizeof *request);
-    uint64_t *value = take(w, BELL_PLACE_SHARED, w->stack->batch, sizeof *value);
-    uint64_t *upto = take(w, BELL_PLACE_SHARED, w->stack->depth, sizeof *upto);
+    struct bell_wqe_request *request = take(w, rank, BELL_PLACE_SHARED, w->stack->batch, sizeof *request);
+    uint64_t *value = take(w, rank, BELL_PLACE_SHARED, w->stack->batch, sizeof *value);
+    uint64_t *upto = take(w, rank, BELL_PLACE_SHARED, w->stack->depth, sizeof *upto);
     if (!w->arena)
         return;
     struct bell_worker *k = r->worker + queue;
@@ -211,31 +211,31 @@ static void build_client(struct bell_world *w, uint32_t rank, uint32_t lane)
     c->is_flagged = c->is_answered && w->stack->signal == BELL_SIGNAL_SEPARATE;
 }
 
-static struct bell_region build_region(struct bell_world *w, enum bell_place place, uint32_t key)
+static struct bell_region build_region(struct bell_world *w, uint32_t rank, enum bell_place place)
 {
     struct bell_region r;
     r.size_bytes = box_bytes(w) * w->lanes;
-    r.address = (uint64_t)(uintptr_t)take(w, place, r.size_bytes, 1);
-    r.key = KEY_BASE + key;
+    r.address = (uint64_t)(uintptr_t)take(w, rank, place, r.size_bytes, 1);
+    r.key = KEY_BASE + 2 * rank + (place == BELL_PLACE_TARGET);
     return r;
 }
 
 static void lay_out_rank(struct bell_world *w, struct bell_rank *r, uint32_t rank)
 {
     bool is_proxy = w->stack->submit == BELL_SUBMIT_PROXY, is_forwarded = w->stack->doorbell == BELL_WRITER_HOST;
-    r->source = build_region(w, BELL_PLACE_SOURCE, 2 * rank);
-    r->target = build_region(w, BELL_PLACE_TARGET, 2 * rank + 1);
-    r->client = take(w, BELL_PLACE_SHARED, w->lanes, sizeof *r->client);
-    r->sq = take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->sq);
-    r->nicq = take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->nicq);
-    r->ring = is_proxy ? take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->ring) : NULL;
-    r->worker = is_proxy ? take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->worker) : NULL;
-    r->forwarder = is_forwarded ? take(w, BELL_PLACE_SHARED, w->queues, sizeof *r->forwarder) : NULL;
+    r->source = build_region(w, rank, BELL_PLACE_SOURCE);
+    r->target = build_region(w, rank, BELL_PLACE_TARGET);
+    r->client = take(w, rank, BELL_PLACE_SHARED, w->lanes, sizeof *r->client);
+    r->sq = take(w, rank, BELL_PLACE_SHARED, w->queues, sizeof *r->sq);
+    r->nicq = take(w, rank, BELL_PLACE_SHARED, w->queues, sizeof *r->nicq);
+    r->ring = is_proxy ? take(w, rank, BELL_PLACE_SHARED, w->queues, sizeof *r->ring) : NULL;
+    r->worker = is_proxy ? take(w, rank, BELL_PLACE_SHARED, w->queues, sizeof *r->worker) : NULL;
+    r->forwarder = is_forwarded ? take(w, rank, BELL_PLACE_SHARED, w->queues, sizeof *r->forwarder) : NULL;
 }
 
 static void lay_out(struct bell_world *w)
 {
-    w->is_over = w->program->pattern == BELL_PATTERN_PROBE ? take(w, BELL_PLACE_POSTER, 1, LINE_BYTES) : NULL;
+    w->is_over = w->program->pattern == BELL_PATTERN_PROBE ? take(w, 0, BELL_PLACE_LANES, 1, LINE_BYTES) : NULL;
     for (uint32_t i = 0; i < BELL_RANKS; i++)
         lay_out_rank(w, w->rank + i, i);
     for (uint32_t i = 0; i < BELL_RANKS; i++) {
@@ -245,7 +245,7 @@ static void lay_out(struct bell_world *w)
             if (w->arena)
                 build_nicq(w, i, q);
             if (w->stack->submit == BELL_SUBMIT_PROXY) {
-                build_ring(w, w->arena ? r->ring + q : NULL, q);
+                build_ring(w, w->arena ? r->ring + q : NULL, i, q);
                 build_worker(w, r, i, q);
             }
             if (w->arena && r->forwarder)
@@ -272,15 +272,15 @@ size_t bell_world_size(const struct bell_program *program, const struct bell_sta
     size_t size = 0;
     start(&w, program, stack);
     lay_out(&w);
-    for (int i = 0; i < BELL_PLACES; i++)
-        size += w.place[i].used;
+    for (int i = 0; i < BELL_RANKS * BELL_PLACES; i++)
+        size += w.place[i / BELL_PLACES][i % BELL_PLACES].used;
     return size;
 }
 
 enum bell_status bell_world_build(struct bell_world *w, const struct bell_program *program,
                                   const struct bell_stack *stack, void *arena, size_t size)
 {
-    struct bell_extent place[BELL_PLACES];
+    struct bell_extent place[BELL_RANKS][BELL_PLACES];
     if (size < bell_world_size(program, stack))
         return BELL_NO_MEMORY;
     start(w, program, stack);
@@ -291,9 +291,10 @@ enum bell_status bell_world_build(struct bell_world *w, const struct bell_progra
     w->size = size;
     memset(arena, 0, size);
     size_t at = 0;
-    for (int i = 0; i < BELL_PLACES; i++) {
-        w->place[i].at = w->arena + at;
-        at += w->place[i].size = place[i].used;
+    for (int i = 0; i < BELL_RANKS * BELL_PLACES; i++) {
+        struct bell_extent *e = &w->place[i / BELL_PLACES][i % BELL_PLACES];
+        e->at = w->arena + at;
+        at += e->size = place[i / BELL_PLACES][i % BELL_PLACES].used;
     }
     lay_out(w);
     return BELL_OK;
@@ -354,12 +355,12 @@ static void shift_queue(const struct shift *s, struct bell_rank *r, uint32_t que
     ring->key = (const void *)shifted(s, (uintptr_t)ring->key);
 }
 
-void bell_world_move(struct bell_world *w, enum bell_place place, uint8_t *to)
+void bell_world_move(struct bell_world *w, uint32_t rank, enum bell_place place, uint8_t *to)
 {
-    struct bell_extent *e = w->place + place;
+    struct bell_extent *e = &w->place[rank][place];
     struct shift s = { (uintptr_t)e->at, e->size, (uintptr_t)to };
-    for (uint32_t rank = 0; rank < BELL_RANKS; rank++) {
-        struct bell_rank *r = w->rank + rank;
+    for (uint32_t i = 0; i < BELL_RANKS; i++) { /* one rank's memory is another's target */
+        struct bell_rank *r = w->rank + i;
         shift_region(&s, &r->source);
         shift_region(&s, &r->target);
         shift_region(&s, &r->away);

@@ -12,10 +12,11 @@ BELL_EXTERN_C_BEGIN
 
 #define BELL_RANKS 2
 
-/* Parts of the world's memory, by who must reach them.  An executor may move each to memory that suits. */
+/* Parts of a rank's memory, by who must reach them.  An executor may move each to memory that suits. */
 enum bell_place {
     BELL_PLACE_SHARED,   /* descriptors of everything; read by all before they start */
-    BELL_PLACE_POSTER,   /* what only those who post touch: index words, spans; flags between lanes */
+    BELL_PLACE_LANES,    /* what only lanes touch: the word that reserves in a ring, flags between lanes */
+    BELL_PLACE_POSTER,   /* what only those who post touch: index words, spans */
     BELL_PLACE_QUEUE,    /* WQEs, CQEs, doorbell records: posters and NIC */
     BELL_PLACE_REGISTER, /* doorbell registers: posters (or who rings for them) and NIC */
     BELL_PLACE_HOST,     /* proxy rings and counters, mailboxes: lanes and CPU workers */
@@ -46,7 +47,7 @@ struct bell_world {
     uint32_t lanes, queues, workers; /* of a rank; workers is 0 when no CPU takes part */
     struct bell_rank rank[BELL_RANKS];
     uint64_t *is_over; /* PROBE */
-    struct bell_extent place[BELL_PLACES];
+    struct bell_extent place[BELL_RANKS][BELL_PLACES];
     uint8_t *arena; /* the caller's; holds all places, one after another, as built */
     size_t size;
 };
@@ -59,9 +60,9 @@ size_t bell_world_size(const struct bell_program *program, const struct bell_sta
 enum bell_status bell_world_build(struct bell_world *world, const struct bell_program *program,
                                   const struct bell_stack *stack, void *arena, size_t size) BELL_MUST_USE;
 
-/* Everything that points into `place` points to the same offset from `to` instead; contents are the caller's to copy.
- * SHARED stays where it is. */
-void bell_world_move(struct bell_world *world, enum bell_place place, uint8_t *to);
+/* Everything that points into a rank's `place` points to the same offset from `to` instead; contents are the caller's to
+ * copy.  SHARED stays where it is. */
+void bell_world_move(struct bell_world *world, uint32_t rank, enum bell_place place, uint8_t *to);
 
 /* The share of CPU worker `worker` of a rank. */
 struct bell_share bell_world_share(const struct bell_world *world, uint32_t rank, uint32_t worker);

@@ -61,8 +61,10 @@ static void build(void)
     assert_int_equal(bell_world_build(&world, &program, &stack, arena, size - 1), BELL_NO_MEMORY);
     assert_int_equal(arena[0] & arena[size - 1], 0xa5); /* not touched */
     assert_int_equal(bell_world_build(&world, &program, &stack, arena, size), BELL_OK);
-    for (int i = 0; i < BELL_PLACES; i++)
-        assert_int_equal(world.place[i].used, world.place[i].size);
+    for (int i = 0; i < BELL_RANKS * BELL_PLACES; i++) {
+        const struct bell_extent *e = &world.place[i / BELL_PLACES][i % BELL_PLACES];
+        assert_int_equal(e->used, e->size);
+    }
     memset(lanes, 0, sizeof lanes);
     for (uint32_t rank = 0; rank < BELL_RANKS; rank++)
         for (uint32_t i = 0; i < 8; i++) {
@@ -188,14 +190,17 @@ static void check_moves(void)
     memcpy(before, arena, size);
     struct bell_world first = world;
     for (int i = BELL_PLACE_SHARED + 1; i < BELL_PLACES; i++) {
-        uint8_t *from = world.place[i].at, *to = from + (1u << 30);
-        bell_world_move(&world, (enum bell_place)i, to);
-        assert_ptr_equal(world.place[i].at, to);
+        uint8_t *from = world.place[0][i].at, *to = from + (1u << 30);
+        bell_world_move(&world, 0, (enum bell_place)i, to);
+        assert_ptr_equal(world.place[0][i].at, to);
         const struct bell_rank *r = world.rank;
-        assert_int_equal(r->sq->wqe - first.place[BELL_PLACE_QUEUE].at >= 1 << 30, i == BELL_PLACE_QUEUE);
-        assert_int_equal(r->client->outbox.slot - first.place[BELL_PLACE_SOURCE].at >= 1 << 30, i == BELL_PLACE_SOURCE);
-        assert_int_equal(world.rank[1].target.address != first.rank[1].target.address, i == BELL_PLACE_TARGET);
-        bell_world_move(&world, (enum bell_place)i, from);
+        assert_int_equal(r->sq->wqe - first.place[0][BELL_PLACE_QUEUE].at >= 1 << 30, i == BELL_PLACE_QUEUE);
+        assert_int_equal(r->client->outbox.slot - first.place[0][BELL_PLACE_SOURCE].at >= 1 << 30,
+                         i == BELL_PLACE_SOURCE);
+        assert_int_equal(r->target.address != first.rank[0].target.address, i == BELL_PLACE_TARGET);
+        assert_int_equal(world.rank[1].client->away.slot == r->client->inbox.slot, 1);
+        assert_int_equal(world.rank[1].target.address == first.rank[1].target.address, 1);
+        bell_world_move(&world, 0, (enum bell_place)i, from);
         assert_memory_equal(arena, before, size);
         assert_memory_equal(&world, &first, sizeof first);
     }

@@ -7,6 +7,7 @@
 #include "core/port.h"
 #include "core/sq.h"
 
+/* A line of its own: neighbours may be served by different threads. */
 struct bell_nicq {
     struct bell_sq *sq; /* geometry and memory of the queue; the NIC never touches sq->words */
     const struct bell_region *local;  /* what lkey opens */
@@ -17,7 +18,7 @@ struct bell_nicq {
     uint64_t cq_produced;
     bool in_error;       /* after the first error every WQE completes as flushed */
     bool is_silent;      /* fault: never answers */
-};
+} __attribute__((aligned(64)));
 
 /* A decoded WQE on its way, with what became of it. */
 struct bell_nic_work {

@@ -9,7 +9,7 @@ static void turn(void *context)
     for (size_t i = crew->world.lanes; i < crew->members; i++) {
         struct bell_soft_member *m = &crew->member[i];
         enum bell_status s = m->role == BELL_SOFT_NIC
-                                 ? bell_soft_nic_turn(m)
+                                 ? bell_nic_server_turn(m->server)
                                  : bell_worker_turn(&m->lane, crew->world.rank[0].worker + m->number);
         if (bell_is_failure(s)) bell_soft_member_fail(m, s);
     }

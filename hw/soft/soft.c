@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Executor "soft": a thread for each lane and worker, and one for the NIC of each rank. */
+ * Executor "soft": a thread for each lane and worker, and one or more for the NIC of each rank. */
 #include "hw/soft/crew.h"
 
 #include <pthread.h>
@@ -11,16 +11,6 @@ struct team {
     pthread_t *thread;                          /* one a member */
     uint32_t busy __attribute__((aligned(64))); /* lanes and workers that are not done */
 };
-
-static enum bell_status serve(struct team *t, struct bell_soft_member *nic)
-{
-    enum bell_status s = BELL_OK;
-    while (!bell_is_failure(s) && __atomic_load_n(&t->busy, __ATOMIC_RELAXED)) {
-        s = bell_soft_nic_turn(nic);
-        if (s == BELL_EMPTY) (void)sched_yield();
-    }
-    return s;
-}
 
 static void *work(void *argument)
 {
@@ -38,11 +28,12 @@ static void *work(void *argument)
         s = bell_worker_run(&m->lane, rank->worker + m->number);
         break;
     case BELL_SOFT_NIC:
-        s = serve(t, m);
+        s = bell_nic_server_run(m->server);
         break;
     }
     if (bell_is_failure(s)) bell_soft_member_fail(m, s);
-    if (m->role != BELL_SOFT_NIC) (void)__atomic_sub_fetch(&t->busy, 1, __ATOMIC_RELAXED);
+    if (m->role != BELL_SOFT_NIC && __atomic_sub_fetch(&t->busy, 1, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&t->crew.nic_stop, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
@@ -58,7 +49,10 @@ static enum bell_status run_threads(struct team *t, struct bell_error *err)
         failure = pthread_create(&t->thread[started], NULL, work, &crew->member[started]);
         if (!failure && crew->member[started].role != BELL_SOFT_NIC) t->busy++;
     }
-    if (failure) __atomic_store_n(&crew->soft.stop, 1, __ATOMIC_RELAXED);
+    if (failure) {
+        __atomic_store_n(&crew->soft.stop, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&crew->nic_stop, 1, __ATOMIC_RELAXED);
+    }
     bell_soft_crew_begin(crew);
     (void)pthread_rwlock_unlock(&t->gate);
     for (size_t i = 0; i < started; i++)

@@ -47,6 +47,7 @@ static void init_member(struct bell_soft_crew *crew, uint32_t rank, uint32_t at,
     struct bell_soft_member *m = &crew->member[crew->members++];
     memset(m, 0, sizeof *m);
     m->crew = crew;
+    m->core = BELL_NIC_ANY_CORE;
     m->lane.soft = &crew->soft;
     m->lane.id.rank = (uint16_t)rank;
     m->lane.id.lane = (uint16_t)at;
@@ -78,8 +79,9 @@ static void free_own(struct bell_soft_crew *crew)
 /* More threads than queues would have nothing to do. */
 static uint32_t nic_threads_of(const struct bell_run *run)
 {
-    (void)run;
-    return 1;
+    struct bell_machine machine;
+    bell_machine_read(run->machine, &machine);
+    return machine.nic_threads < run->program->queues ? machine.nic_threads : run->program->queues;
 }
 
 enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct bell_run *run,

@@ -17,6 +17,7 @@ struct bell_soft_member {
     enum bell_soft_role role;
     uint32_t number; /* of the lane, worker or NIC thread in its rank */
     struct bell_nic_server *server; /* of a NIC thread */
+    uint32_t core;                  /* to bind its thread to, or BELL_NIC_ANY_CORE */
     struct bell_soft_crew *crew;
 } __attribute__((aligned(64)));
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hw/soft/server.h"
 
-#include <pthread.h>
+#include "hw/soft/cores.h"
+
 #include <stdio.h>
 
 #define VISITS_UNTIL_YIELD 64u /* looks at a queue that found nothing */
@@ -53,20 +54,11 @@ enum bell_status bell_nic_server_turn(struct bell_nic_server *server)
     return turn;
 }
 
-static void bind_to_core(struct bell_nic_server *server)
-{
-    cpu_set_t set;
-    if (server->core >= CPU_SETSIZE) return;
-    CPU_ZERO(&set);
-    CPU_SET(server->core, &set);
-    server->is_bound = pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
-}
-
 enum bell_status bell_nic_server_run(struct bell_nic_server *server)
 {
     enum bell_status s = BELL_OK;
     uint32_t visits = 0;
-    if (server->core != BELL_NIC_ANY_CORE) bind_to_core(server);
+    if (server->core != BELL_NIC_ANY_CORE) server->is_bound = bell_core_bind(server->core);
     uint64_t began_ps = bell_port_now(server->lane);
     while (!bell_is_failure(s) && !__atomic_load_n(server->stop, __ATOMIC_RELAXED)) {
         s = bell_nic_server_turn(server);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Executor "soft": a thread for each lane and worker, and one or more for the NIC of each rank. */
+#include "hw/soft/cores.h"
 #include "hw/soft/crew.h"
 
 #include <pthread.h>
@@ -18,6 +19,7 @@ static void *work(void *argument)
     struct team *t = (struct team *)m->crew;
     struct bell_rank *rank = t->crew.world.rank + m->lane.id.rank;
     enum bell_status s = BELL_OK;
+    if (m->core != BELL_NIC_ANY_CORE) (void)bell_core_bind(m->core);
     (void)pthread_rwlock_rdlock(&t->gate);
     (void)pthread_rwlock_unlock(&t->gate);
     switch (m->role) {
@@ -35,6 +37,25 @@ static void *work(void *argument)
     if (m->role != BELL_SOFT_NIC && __atomic_sub_fetch(&t->busy, 1, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&t->crew.nic_stop, 1, __ATOMIC_RELAXED);
     return NULL;
+}
+
+/* A core for each thread: NIC threads first, because they must keep up with everybody. */
+static enum bell_status choose_cores(struct bell_soft_crew *crew, struct bell_error *err)
+{
+    struct bell_machine machine;
+    uint32_t used = 0;
+    bell_machine_read(crew->run->machine, &machine);
+    if (!machine.pin) return BELL_OK;
+    uint32_t *core = malloc(crew->members * sizeof *core);
+    if (!core) return bell_fail(err, BELL_NO_MEMORY, "out of memory: cores of %zu threads", crew->members);
+    enum bell_status s = bell_cores_choose(machine.first_core, (uint32_t)crew->members, core, err);
+    for (uint32_t i = 0; s == BELL_OK && i < 2 * crew->members; i++) {
+        struct bell_soft_member *m = &crew->member[i % crew->members];
+        if ((m->role == BELL_SOFT_NIC) == (i < crew->members)) m->core = core[used++];
+        if (m->server) m->server->core = m->core;
+    }
+    free(core);
+    return s;
 }
 
 /* Threads wait at the gate until all are there; when one cannot be started, those that are leave at their first wait.
@@ -69,11 +90,13 @@ static enum bell_status run_soft(const struct bell_run *run, struct bell_result 
     enum bell_status s = bell_soft_crew_open(&t.crew, run, result, err);
     if (s != BELL_OK) return s;
     t.thread = calloc(t.crew.members, sizeof *t.thread);
-    if (!t.thread || pthread_rwlock_init(&t.gate, NULL) != 0) {
+    s = choose_cores(&t.crew, err);
+    if (s == BELL_OK && (!t.thread || pthread_rwlock_init(&t.gate, NULL) != 0)) {
         s = bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu threads", t.crew.members);
-    } else {
+    } else if (s == BELL_OK) {
         s = run_threads(&t, err);
         (void)pthread_rwlock_destroy(&t.gate);
+        bell_nic_server_report(t.crew.server, t.crew.servers, result->notes, sizeof result->notes);
         if (s == BELL_OK) s = bell_soft_crew_finish(&t.crew, result, err);
     }
     free(t.thread);

@@ -17,7 +17,14 @@ enum bell_cq_kind { BELL_CQ_RING, BELL_CQ_COLLAPSED };
 enum bell_flow { BELL_FLOW_POLL, BELL_FLOW_NONE }; /* NONE: the caller promises the depth; exceeding it is an error */
 enum bell_protocol { BELL_PROTOCOL_BASELINE, BELL_PROTOCOL_TUNED };
 enum bell_signal { BELL_SIGNAL_FUSED, BELL_SIGNAL_SEPARATE, BELL_SIGNAL_BY_PROTOCOL };
-enum bell_nic_start { BELL_NIC_START_DOORBELL, BELL_NIC_START_DBREC };
+/* What the NIC takes the producer index from (core/nic.h).  The last two are for queues that another library posts to:
+ * a stack here always writes record and doorbell. */
+enum bell_nic_start {
+    BELL_NIC_START_DOORBELL,
+    BELL_NIC_START_DBREC,
+    BELL_NIC_START_DBRLESS,
+    BELL_NIC_START_MAILBOX
+};
 
 /* Who may use a queue at once.  OWNER: one lane.  ORDERED: lanes reserve alone and post in reservation order.
  * COOPERATIVE: a group reserves, builds and posts together.  LOCKED: one lock around each post. */

@@ -115,6 +115,13 @@ static void build_nicq(const struct bell_world *w, uint32_t rank, uint32_t queue
     n->start = (enum bell_nic_start)w->stack->nic_start;
     n->producer = n->fetched = w->program->first_index;
     n->is_silent = w->program->fault == BELL_FAULT_SILENT;
+    if (rank || queue || w->program->fault < BELL_FAULT_LOST_DOORBELL)
+        return;
+    n->fault.kind = (enum bell_fault)w->program->fault;
+    n->fault.index = w->program->first_index + w->program->fault_index;
+    n->fault.delay_ps = w->program->fault_delay_us * UINT64_C(1000000);
+    if (n->fault.kind == BELL_FAULT_LOST_DOORBELL)
+        n->recover_ps = n->fault.delay_ps;
 }
 
 static void build_ring(struct bell_world *w, struct bell_ring *ring, uint32_t queue)

@@ -70,6 +70,8 @@ static void *lines(size_t bytes)
 
 static void free_own(struct bell_soft_crew *crew)
 {
+    for (uint32_t i = 0; i < crew->servers; i++)
+        bell_nic_server_close(&crew->server[i]);
     free(crew->member);
     free(crew->server);
     free(crew->seat);
@@ -111,6 +113,11 @@ enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct b
     for (uint32_t rank = 0; rank < BELL_RANKS; rank++)
         for (uint32_t at = 0; bell_world_is_active(&crew->world, rank) && at < each; at++)
             init_member(crew, rank, at, result);
+    for (uint32_t i = 0; i < crew->servers; i++)
+        if (bell_nic_server_open(&crew->server[i], run->pace) != BELL_OK) {
+            bell_soft_crew_close(crew);
+            return bell_fail(err, BELL_NO_MEMORY, "out of memory: WQEs under way in %u queues", p->queues);
+        }
     return BELL_OK;
 }
 
@@ -139,6 +146,11 @@ static void explain(const struct bell_soft_crew *crew, struct bell_error *err)
     }
     uint32_t number = who->lane - w->lanes - w->workers;
     const struct bell_nicq *q = w->rank[who->rank].nicq + number;
+    if (crew->status != BELL_INVALID) {
+        (void)bell_fail(err, crew->status, "rank %u NIC: queue %u: %s", who->rank, number,
+                        bell_status_text(crew->status));
+        return;
+    }
     (void)bell_fail(err, crew->status,
                     "rank %u NIC: queue %u was rung for more than its depth of %u blocks: producer %" PRIu64
                     ", fetched %" PRIu64 ", doorbell %u, doorbell record %u",

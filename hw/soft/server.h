@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The software NIC as a server: one thread that serves the queues it was given, with the stages of core/nic.h, and
  * counts what it did.  It does not know who posts: CPU threads, the one thread of executor null, or a GPU whose queues
- * lie in memory that the CPU can reach. */
+ * lie in memory that the CPU can reach.
+ *
+ * Without a pace a WQE goes through all stages at once.  With one, each stage waits for its time (hw/soft/pipe.h). */
 #ifndef BELL_HW_SOFT_SERVER_H
 #define BELL_HW_SOFT_SERVER_H
 
-#include "core/nic.h"
+#include "hw/soft/pipe.h"
 
 #define BELL_NIC_ANY_CORE UINT32_MAX
 
@@ -13,6 +15,7 @@
 struct bell_nic_seat {
     struct bell_nicq *nicq; /* the caller's; only this server touches it while it runs */
     uint16_t lane;          /* number of this NIC queue in events */
+    struct bell_pipe *pipe; /* NULL: all stages at once.  By bell_nic_server_open */
 };
 
 /* What a server did.  Times in picoseconds of the monotonic clock. */
@@ -30,7 +33,10 @@ struct bell_nic_server {
     uint32_t seats;
     uint32_t core;              /* the thread is bound to it; BELL_NIC_ANY_CORE: to none */
     bool is_bound;              /* it was */
+    bool is_timed;              /* some seat has a pipe */
+    const char *paced_by;       /* name of the platform that sets the pace; NULL: none */
     struct bell_nic_stats stats;
+    struct bell_lateness late;
     uint64_t found_ps;          /* end of the last turn when that found work, else 0 */
 } __attribute__((aligned(64)));
 
@@ -38,8 +44,13 @@ struct bell_nic_server {
 void bell_nic_server_init(struct bell_nic_server *server, struct bell_lane *lane, struct bell_nic_seat *seat,
                           uint32_t seats, const uint32_t *stop);
 
+/* Get the seats ready: a pipe where there is a pace (may be NULL) or a fault that needs time.  Whatever it returns,
+ * bell_nic_server_close frees it.  BELL_NO_MEMORY. */
+enum bell_status bell_nic_server_open(struct bell_nic_server *server, const struct bell_pace *pace) BELL_MUST_USE;
+void bell_nic_server_close(struct bell_nic_server *server);
+
 /* All that there is to do now, on every seat.  BELL_EMPTY: nothing.  BELL_INVALID: the queue whose number the lane has
- * was rung for more than its depth.  One thread at a time. */
+ * was rung for more than its depth.  BELL_NO_MEMORY: its reads cannot be held.  One thread at a time. */
 enum bell_status bell_nic_server_turn(struct bell_nic_server *server);
 
 /* Turns until *stop (BELL_OK) or a failure, on the thread that calls it, which is bound to server->core.  Spins, yields

@@ -126,7 +126,7 @@ static void test_report(void **state)
     memset(s, 0, sizeof s);
     s[0].core = s[1].core = BELL_NIC_ANY_CORE;
     bell_nic_server_report(s, 1, text, sizeof text);
-    assert_string_equal(text, "software NIC: 1 thread, which saw no WQE");
+    assert_string_equal(text, "software NIC: 1 thread, which completed no WQE");
     /* 30 M WQEs in 2 + 3 s of work: each thread could do 6 M/s. */
     s[0].stats = (struct bell_nic_stats){ 10000000, 2000000000000u, 10000000000000u };
     s[1].stats = (struct bell_nic_stats){ 20000000, 3000000000000u, 10000000000000u };

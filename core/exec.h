@@ -10,8 +10,8 @@ BELL_EXTERN_C_BEGIN
 
 struct bell_platform; /* models/platform.h; only the simulator looks inside */
 
-/* What a NIC in real time takes for each stage, in picoseconds of the monotonic clock: the stages' delays add up for one
- * WQE, and many WQEs are under way at once. */
+/* What a NIC in real time takes for each stage, in picoseconds of the monotonic clock: the stages' delays add up for
+ * one WQE, and many WQEs are under way at once. */
 struct bell_pace {
     const char *name;         /* of the platform, for people */
     uint64_t doorbell_ps;     /* doorbell stored to doorbell at the NIC */

@@ -79,8 +79,8 @@ BELL_STEP bool bell_nic_loses(struct bell_nicq *q, uint64_t producer)
  *             needs no doorbell to start it.
  *   DBRLESS   the doorbell; there is no record.
  *   MAILBOX   the doorbell word holds the 64-bit producer index, little-endian.
- * BELL_EMPTY: nothing new.  BELL_INVALID: the index claims more than a queue depth.  A doorbell that repeats or precedes
- * its record, and one for several WQEs, are tolerated. */
+ * BELL_EMPTY: nothing new.  BELL_INVALID: the index claims more than a queue depth.  A doorbell that repeats or
+ * precedes its record, and one for several WQEs, are tolerated. */
 BELL_STEP enum bell_status bell_nic_take(struct bell_lane *lane, struct bell_nicq *q)
 {
     uint64_t ahead = 0;

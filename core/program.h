@@ -11,10 +11,10 @@ BELL_EXTERN_C_BEGIN
  * for the payload, has posted back. */
 enum bell_pattern { BELL_PATTERN_ONE_OP, BELL_PATTERN_ROUND_TRIP };
 
-/* SILENT: the NIC never answers.  BAD_KEY: puts carry a remote key that opens nothing.  The others strike once, in queue
- * 0 of rank 0, at fault_index.  LOST_DOORBELL: the NIC does not see the doorbell that first covers that block; it looks
- * at the doorbell record once that has been ahead for fault_delay_us, or never when that is 0.  LATE_CQE: the CQE of that
- * block's WQE, or else the next CQE, is written fault_delay_us later.  ERROR_CQE: that block's WQE fails. */
+/* SILENT: the NIC never answers.  BAD_KEY: puts carry a remote key that opens nothing.  The others strike once, in
+ * queue 0 of rank 0, at fault_index.  LOST_DOORBELL: the NIC does not see the doorbell that first covers that block; it
+ * looks at the doorbell record once that has been ahead for fault_delay_us, or never when that is 0.  LATE_CQE: the CQE
+ * of that block's WQE, or else the next CQE, is written fault_delay_us later.  ERROR_CQE: that block's WQE fails. */
 enum bell_fault {
     BELL_FAULT_NONE,
     BELL_FAULT_SILENT,

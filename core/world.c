@@ -318,8 +318,8 @@ static void explain_nic(const struct bell_world *w, const struct bell_lane_id *w
     if (own->is_silent)
         (void)snprintf(out, size, "; the NIC answers nothing (fault silent)");
     else if (f->has_lost && !bell_has_reached(hit->producer, f->lost))
-        (void)snprintf(out, size, "; the NIC has not seen the doorbell for producer index %" PRIu64 " of rank 0 queue 0 "
-                                  "and stands at %" PRIu64 " (fault lost-doorbell%s)", f->lost, hit->producer,
+        (void)snprintf(out, size, "; the NIC has not seen the doorbell for producer index %" PRIu64 " of rank 0 queue "
+                                  "0 and stands at %" PRIu64 " (fault lost-doorbell%s)", f->lost, hit->producer,
                        hit->recover_ps ? "" : ", no recovery");
     else if (f->has_delayed)
         (void)snprintf(out, size, "; the NIC holds back a CQE of rank 0 queue 0, at or behind index %" PRIu64 ", for "

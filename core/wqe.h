@@ -370,8 +370,8 @@ BELL_PURE uint32_t bell_doorbell_index(uint64_t doorbell)
 }
 
 /* The 16-bit producer index that a doorbell of either convention announces: GPU libraries leave ds zero and give the
- * producer index; rdma-core gives the last WQE's own first block and its ds.  That this is how hardware tells them apart
- * is inferred: it fits both.  Opmod and opcode are ignored. */
+ * producer index; rdma-core gives the last WQE's own first block and its ds.  That this is how hardware tells them
+ * apart is inferred: it fits both.  Opmod and opcode are ignored. */
 BELL_PURE uint32_t bell_doorbell_producer(uint64_t doorbell)
 {
     uint32_t words[2];

@@ -74,8 +74,8 @@ static void try_one(const struct bell_executor *x, const struct way *way, const 
     for (size_t i = 0; i < 3; i++) {
         const char *words = f->words[i];
         if (i == 2 && strchr(words, '%')) {
-            (void)snprintf(number, sizeof number, "%s%" PRIu64, strstr(words, "producer") ? "producer index " : "index ",
-                           c.program.first_index + f->add);
+            const char *what = strstr(words, "producer") ? "producer index " : "index ";
+            (void)snprintf(number, sizeof number, "%s%" PRIu64, what, c.program.first_index + f->add);
             words = number;
         }
         if (!strstr(err.text, words))

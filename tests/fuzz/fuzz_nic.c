@@ -3,7 +3,7 @@
  * but what keys open, carries out no more WQEs than there are blocks, and leaves a CQE for each failure.
  *
  * Input: one byte of choices (start, DC, CQ kind), 8 of the doorbell, 4 of the record, then the ring.  In the ring a
- * byte 0xfa where an address begins stands for one in the right memory, and 0xfb where a key begins for the right key. */
+ * byte 0xfa where an address begins stands for one in the right memory, and 0xfb where a key begins for its key. */
 #include "core/nic.h"
 
 #include <stdlib.h>

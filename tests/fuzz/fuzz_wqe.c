@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fuzz target: decode 1024 arbitrary bytes as a WQE of an RC and of a DC queue, and hold the decoder to what its
- * callers rely on.  With BELL_LIBFUZZER a libFuzzer target; without, a program that feeds it the files named as arguments. */
+ * callers rely on.  With BELL_LIBFUZZER a libFuzzer target; without, a program that feeds it the files it is given. */
 #include "core/wqe.h"
 
 #include <stdio.h>

@@ -73,6 +73,7 @@ static void try_one(const struct bell_executor *x, const struct way *way, const 
     }
     for (size_t i = 0; i < 3; i++) {
         const char *words = f->words[i];
+        if (i == 2 && way->is_shared) break; /* its doorbell may have been for more */
         if (i == 2 && strchr(words, '%')) {
             const char *what = strstr(words, "producer") ? "producer index " : "index ";
             (void)snprintf(number, sizeof number, "%s%" PRIu64, what, c.program.first_index + f->add);

@@ -6,9 +6,10 @@ set -u
 needs jq
 soft="$BELLWETHER run one-op --on soft --set iterations=20"
 
-ok 'a run says what its NIC could serve' "$soft > out && grep -E '^software NIC: 1 thread, .*(could serve|BOTTLENECK)' out"
-ok 'with as many threads as it was given' "$soft --set lanes=3 --set queues=3 --set machine.nic_threads=2 --format json |
-    jq -e '.notes | test(\"^software NIC: 2 threads\")'"
+ok 'a run says what its NIC could serve' "$soft > out &&
+    grep -E '^software NIC: 1 thread, .*(could serve|BOTTLENECK)' out"
+ok 'with as many threads as it was given' "$soft --set lanes=3 --set queues=3 --set machine.nic_threads=2 \
+    --format json | jq -e '.notes | test(\"^software NIC: 2 threads\")'"
 ok 'a paced run says whose pace it is and how late it was' "$soft --pace P-IB --format json |
     jq -e '(.notes | test(\"paced as on P-IB, its stages ran [0-9.]+ us late\")) and .platform == \"\" and
         (.origin | test(\"paced as the model says of platform P-IB\"))'"
@@ -27,14 +28,14 @@ for executor in 'null' 'sim --platform P-IB'; do
     "$BELLWETHER" run one-op --on $executor --pace P-IB > out 2> err
     status=$?
     ok "--pace on $executor is refused with one line" "[ $status -eq 2 ] && [ \$(wc -l < err) -eq 1 ] && [ ! -s out ] &&
-        grep -- '--pace: executor ${executor%% *} has no software NIC that real time could pace, expected soft or cuda' err"
+        grep -- '--pace: executor ${executor%% *} has no software NIC that .* pace, expected soft or cuda' err"
 done
 ok '--pace wants a platform' "! $soft --pace P-NOWHERE 2> err && grep -q P-NOWHERE err"
 
 ok 'a lost doorbell is recovered from' "$soft --set fault=lost-doorbell --set fault_index=7 --set fault_delay_us=3000 \
     --format json | jq -e '.metrics[1].max_us >= 3000'"
-ok 'a CQE that is late is late' "$soft --set fault=late-cqe --set fault_index=7 --set fault_delay_us=3000 --format json |
-    jq -e '.metrics[1].max_us >= 3000 and .metrics[1].min_us < 3000'"
+ok 'a CQE that is late is late' "$soft --set fault=late-cqe --set fault_index=7 --set fault_delay_us=3000 \
+    --format json | jq -e '.metrics[1].max_us >= 3000 and .metrics[1].min_us < 3000'"
 for fault in lost-doorbell late-cqe; do
     ok "the simulator knows $fault" "$BELLWETHER run one-op --platform P-IB --set fault=$fault --set fault_index=7 \
         --format json | jq -e '.metrics[1].max_us >= 1000 and .metrics[1].p50_us < 10'"

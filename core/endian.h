@@ -41,6 +41,17 @@ BELL_PURE uint64_t bell_be64(uint64_t v)
 #endif
 }
 
+/* Little-endian, where that is what another library stores. */
+BELL_PURE uint64_t bell_le64(uint64_t v)
+{
+#ifdef BELL_HOST_IS_BIG_ENDIAN
+    return v << 56 | (v & 0xff00) << 40 | (v & 0xff0000) << 24 | (v & 0xff000000) << 8 | (v >> 8 & 0xff000000) |
+           (v >> 24 & 0xff0000) | (v >> 40 & 0xff00) | v >> 56;
+#else
+    return v;
+#endif
+}
+
 BELL_PURE void bell_store_be16(uint8_t *at, uint16_t v)
 {
     uint16_t be = bell_be16(v);

@@ -10,6 +10,20 @@ BELL_EXTERN_C_BEGIN
 
 struct bell_platform; /* models/platform.h; only the simulator looks inside */
 
+/* What a NIC in real time takes for each stage, in picoseconds of the monotonic clock: the stages' delays add up for
+ * one WQE, and many WQEs are under way at once. */
+struct bell_pace {
+    const char *name;         /* of the platform, for people */
+    uint64_t doorbell_ps;     /* doorbell stored to doorbell at the NIC */
+    uint64_t fetch_ps;        /* WQE scheduled and read */
+    uint64_t payload_read_ps; /* where the payload is not inline */
+    uint64_t wire_ps;         /* to the peer's memory */
+    uint64_t ack_ps;          /* and back */
+    uint64_t cqe_ps;          /* CQE written */
+    uint64_t per_wqe_ps;      /* of a queue: least time between the starts of two WQEs */
+    uint64_t per_kib_ps;      /* of a queue: the same for each 1024 B of payload */
+};
+
 /* What to run.  Everything is the caller's and outlives the call. */
 struct bell_run {
     const struct bell_program *program;
@@ -18,6 +32,7 @@ struct bell_run {
     const struct bell_sink *sink;         /* NULL: a timed run, nothing is traced */
     uint64_t bound_ps;                    /* of each wait, in the executor's clock */
     const struct bell_machine *machine;   /* NULL: bell_machine_fields' initial values */
+    const struct bell_pace *pace;         /* of the software NIC; NULL: as fast as it can */
 };
 
 /* issue_ps and total_ps are the caller's, bell_program_counted * iterations each, filled lane by lane for rank 0. */

@@ -4,7 +4,8 @@
 #include "core/wqe.h"
 
 static const char *const pattern_names[] = { "one-op", "round-trip", "stream", "probe", NULL };
-static const char *const fault_names[] = { "none", "silent", "bad-key", NULL };
+static const char *const fault_names[] = { "none", "silent", "bad-key", "lost-doorbell", "late-cqe", "error-cqe",
+                                           NULL };
 
 #define BYTES_MAX (1 << 20)
 #define COUNT(key, member, low, high, first, unit, help)                                                               \
@@ -17,13 +18,17 @@ const struct bell_field bell_program_fields[] = {
       "Post and wait for the completion; or for the partner's answer; or post all and wait once; or lane 0 asks beside "
       "others that post." },
     { "fault", BELL_FIELD_ENUM, offsetof(struct bell_program, fault), "", 0, 0, 0, false, fault_names,
-      "A NIC that never answers, or puts with a remote key that opens nothing." },
+      "A NIC that never answers, a remote key that opens nothing, a doorbell that gets lost, a CQE that is late, or an "
+      "operation that fails." },
     COUNT("bytes", bytes, 8, BYTES_MAX, 8, "bytes", "Payload of a put; a multiple of 8."),
     COUNT("puts", puts, 1, 65536, 1, "", "Puts of an operation, before it waits."),
     COUNT("lanes", lanes, 1, 4096, 1, "", "Lanes of a rank: GPU threads that post."),
     COUNT("queues", queues, 1, 4096, 1, "", "Send queues (or proxy rings) of a rank; lanes share them evenly."),
     COUNT("iterations", iterations, 1, 10000000, 100, "", "Operations of a lane that are counted."),
     COUNT("warmup", warmup, 0, 1000000, 0, "", "Operations before them that are not."),
+    WIDE("fault_index", fault_index, 4294967296.0, "Block of queue 0 of rank 0 at which the last three faults strike."),
+    { "fault_delay_us", BELL_FIELD_U64, offsetof(struct bell_program, fault_delay_us), "us", 0, 1e9, 1000, false, NULL,
+      "How late a CQE is; until the NIC finds the record of a lost doorbell, 0: never." },
     WIDE("seed", seed, 9007199254740991.0, "Of everything random."),
     WIDE("first_index", first_index, 4294967296.0, "Index at which a new send queue starts."),
     { NULL, BELL_FIELD_BOOL, 0, "", 0, 0, 0, false, NULL, NULL },
@@ -57,6 +62,9 @@ enum bell_status bell_program_validate(const struct bell_program *p, const struc
 {
     if (p->bytes % 8)
         return bell_fail(err, BELL_INVALID, "bytes: %u is not a multiple of 8", p->bytes);
+    if (p->fault == BELL_FAULT_LOST_DOORBELL && s->nic_start != BELL_NIC_START_DOORBELL)
+        return bell_fail(err, BELL_INVALID, "fault: a NIC that starts from the doorbell record misses no doorbell, "
+                                            "expected nic_start doorbell");
     bool is_inline = s->submit == BELL_SUBMIT_GPU && s->payload == BELL_PAYLOAD_INLINE;
     struct bell_wqe_request r = { .opcode = BELL_WQE_WRITE, .bytes = p->bytes, .inline_data = is_inline ? p : NULL,
                                   .is_dc = s->transport == BELL_TRANSPORT_DC, .av = { .full = true } };

@@ -12,8 +12,18 @@ BELL_EXTERN_C_BEGIN
  * trips, and until it is done all others post. */
 enum bell_pattern { BELL_PATTERN_ONE_OP, BELL_PATTERN_ROUND_TRIP, BELL_PATTERN_STREAM, BELL_PATTERN_PROBE };
 
-/* SILENT: the NIC never answers.  BAD_KEY: puts carry a remote key that opens nothing. */
-enum bell_fault { BELL_FAULT_NONE, BELL_FAULT_SILENT, BELL_FAULT_BAD_KEY };
+/* SILENT: the NIC never answers.  BAD_KEY: puts carry a remote key that opens nothing.  The others strike once, in
+ * queue 0 of rank 0, at fault_index.  LOST_DOORBELL: the NIC does not see the doorbell that first covers that block; it
+ * looks at the doorbell record once that has been ahead for fault_delay_us, or never when that is 0.  LATE_CQE: the CQE
+ * of that block's WQE, or else the next CQE, is written fault_delay_us later.  ERROR_CQE: that block's WQE fails. */
+enum bell_fault {
+    BELL_FAULT_NONE,
+    BELL_FAULT_SILENT,
+    BELL_FAULT_BAD_KEY,
+    BELL_FAULT_LOST_DOORBELL,
+    BELL_FAULT_LATE_CQE,
+    BELL_FAULT_ERROR_CQE
+};
 
 struct bell_program {
     char name[24];
@@ -26,6 +36,8 @@ struct bell_program {
     uint32_t iterations;
     uint32_t warmup; /* operations before them that are not counted */
     uint64_t seed;
+    uint64_t fault_index;    /* block of the send queue, from first_index on */
+    uint64_t fault_delay_us;
     uint64_t first_index; /* where the index of a new queue starts, to test the wrap at 2^16 */
 };
 

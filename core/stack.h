@@ -18,7 +18,14 @@ enum bell_flow { BELL_FLOW_POLL, BELL_FLOW_NONE }; /* NONE: the caller promises 
 enum bell_protocol { BELL_PROTOCOL_BASELINE, BELL_PROTOCOL_TUNED };
 enum bell_signal { BELL_SIGNAL_FUSED, BELL_SIGNAL_SEPARATE, BELL_SIGNAL_BY_PROTOCOL };
 enum bell_writer { BELL_WRITER_GPU, BELL_WRITER_HOST };
-enum bell_nic_start { BELL_NIC_START_DOORBELL, BELL_NIC_START_DBREC };
+/* What the NIC takes the producer index from (core/nic.h).  The last two are for queues that another library posts to:
+ * a stack here always writes record and doorbell. */
+enum bell_nic_start {
+    BELL_NIC_START_DOORBELL,
+    BELL_NIC_START_DBREC,
+    BELL_NIC_START_DBRLESS,
+    BELL_NIC_START_MAILBOX
+};
 
 /* Who may use a queue at once.  OWNER: one lane.  ORDERED: lanes reserve alone and post in reservation order.
  * COOPERATIVE: a group reserves, builds and posts together.  LOCKED: one lock around each post. */

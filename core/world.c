@@ -2,6 +2,7 @@
 #include "core/world.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LINE_BYTES 64u
@@ -123,6 +124,13 @@ static void build_nicq(const struct bell_world *w, uint32_t rank, uint32_t queue
     n->start = (enum bell_nic_start)w->stack->nic_start;
     n->producer = n->fetched = w->program->first_index;
     n->is_silent = w->program->fault == BELL_FAULT_SILENT;
+    if (rank || queue || w->program->fault < BELL_FAULT_LOST_DOORBELL)
+        return;
+    n->fault.kind = (enum bell_fault)w->program->fault;
+    n->fault.index = w->program->first_index + w->program->fault_index;
+    n->fault.delay_ps = w->program->fault_delay_us * UINT64_C(1000000);
+    if (n->fault.kind == BELL_FAULT_LOST_DOORBELL)
+        n->recover_ps = n->fault.delay_ps;
 }
 
 static void build_ring(struct bell_world *w, struct bell_ring *ring, uint32_t rank, uint32_t queue)
@@ -466,6 +474,27 @@ static uint32_t failed_queue(const struct bell_world *w, const struct bell_lane_
     return first;
 }
 
+/* What a NIC did, or does not do, that lets somebody wait to the bound: "" or a clause to append. */
+static void explain_nic(const struct bell_world *w, const struct bell_lane_id *who, uint32_t queue, char *out,
+                        size_t size)
+{
+    const struct bell_nicq *own = w->rank[who->rank].nicq + queue, *hit = w->rank[0].nicq;
+    const struct bell_nic_fault *f = &hit->fault;
+    uint32_t record = bell_dbrec_index(*own->sq->dbrec);
+    out[0] = '\0';
+    if (own->is_silent)
+        (void)snprintf(out, size, "; the NIC answers nothing (fault silent)");
+    else if (f->has_lost && !bell_has_reached(hit->producer, f->lost))
+        (void)snprintf(out, size, "; the NIC has not seen the doorbell for producer index %" PRIu64 " of rank 0 queue "
+                                  "0 and stands at %" PRIu64 " (fault lost-doorbell%s)", f->lost, hit->producer,
+                       hit->recover_ps ? "" : ", no recovery");
+    else if (f->has_delayed)
+        (void)snprintf(out, size, "; the NIC holds back a CQE of rank 0 queue 0, at or behind index %" PRIu64 ", for "
+                                  "%" PRIu64 " us (fault late-cqe)", f->index, f->delay_ps / 1000000);
+    else if (record != (uint16_t)own->producer)
+        (void)snprintf(out, size, "; the NIC has taken indices up to %" PRIu64, own->producer);
+}
+
 void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *who, enum bell_status status,
                         struct bell_error *err)
 {
@@ -483,15 +512,17 @@ void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *w
     const char *name = is_lane ? "lane" : is_worker ? "worker" : "NIC queue";
     uint32_t number = is_worker ? who->lane - w->lanes : is_lane ? who->lane : queue;
     const struct bell_sq_words *words = sq->words;
+    char nic[200];
+    explain_nic(w, who, queue, nic, sizeof nic);
     if (status == BELL_CQE_ERROR)
         (void)bell_fail(err, status, "rank %u %s %u: CQE with syndrome 0x%02x (%s) for the WQE at index %" PRIu64
                                      " of queue %u", who->rank, name, number, c->syndrome,
                         bell_syndrome_text(c->syndrome), c->index, queue);
     else if (status == BELL_TIMEOUT)
         (void)bell_fail(err, status, "rank %u %s %u waited to its bound for %s; queue %u: SQ reserved %" PRIu64
-                                     ", doorbell record %u mod 65536, completed %" PRIu64 ", CQ index %" PRIu64,
+                                     ", doorbell record %u mod 65536, completed %" PRIu64 ", CQ index %" PRIu64 "%s",
                         who->rank, name, number, who->waited_for ? who->waited_for : "something", queue,
-                        words->reserved, bell_dbrec_index(*sq->dbrec), words->completed, words->cq_index);
+                        words->reserved, bell_dbrec_index(*sq->dbrec), words->completed, words->cq_index, nic);
     else if (status == BELL_OVERFLOW && r->ring && !is_worker)
         (void)bell_fail(err, status, "rank %u %s %u: depth %u of proxy ring %u exceeded without polling: progress "
                                      "%" PRIu64 ", done %" PRIu64, who->rank, name, number, w->stack->ring_depth, queue,

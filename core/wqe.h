@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Send work queue entries in the mlx5 wire format: build, decode, doorbell and doorbell-record values.
- * A WQE is up to 16 segments of 16 bytes (DS units) in up to four 64-byte basic blocks.  Order of segments: control,
- * [address vector on DC], [remote address], [atomic, [masks]], [data or inline data].
+ * A WQE is segments of 16 bytes (DS units) in 64-byte basic blocks.  What is built here has up to 16 of them in four
+ * blocks; what is read may have 63 in 16, which is what the six bits of DS hold.  Order of segments: control, [address
+ * vector on DC], [remote address], [atomic, [masks]], [data or inline data].
  * Requests and views hold host-order values; the bytes are big-endian.  (GPU libraries keep keys already swapped: pass
  * the unswapped key here.)  Layout: mlx5dv.h of rdma-core. */
 #ifndef BELL_CORE_WQE_H
@@ -15,6 +16,9 @@
 #define BELL_WQE_BLOCKS_MAX 4u
 #define BELL_WQE_BYTES_MAX (BELL_WQE_BLOCK_BYTES * BELL_WQE_BLOCKS_MAX)
 #define BELL_WQE_DS_MAX (BELL_WQE_BYTES_MAX / BELL_WQE_SEGMENT_BYTES)
+#define BELL_WQE_DS_READ_MAX 63u
+#define BELL_WQE_BLOCKS_READ_MAX 16u
+#define BELL_WQE_READ_BYTES_MAX (BELL_WQE_BLOCK_BYTES * BELL_WQE_BLOCKS_READ_MAX)
 #define BELL_WQE_INLINE_MAX 220u        /* an RC write in 256 B; less fits behind an address vector */
 #define BELL_WQE_DATA_MAX 0x7fffffffu   /* byte_count has 31 bits; bit 31 says inline */
 #define BELL_WQE_INLINE_BIT 0x80000000u /* of the first word of a data segment */
@@ -27,6 +31,7 @@ enum bell_wqe_opcode {
     BELL_WQE_WRITE_IMM = 0x09,
     BELL_WQE_SEND = 0x0a,
     BELL_WQE_SEND_IMM = 0x0b,
+    BELL_WQE_WAIT = 0x0f, /* for another queue's CQE: has a name, but is neither built nor decoded here */
     BELL_WQE_READ = 0x10,
     BELL_WQE_ATOMIC_CS = 0x11,
     BELL_WQE_ATOMIC_FA = 0x12,
@@ -102,7 +107,8 @@ struct bell_wqe_request {
     struct bell_wqe_atomic atomic;
 };
 
-/* A decoded WQE.  Fields that the opcode has no place for are zero. */
+/* A decoded WQE.  Fields that the opcode has no place for are zero.  Of several data segments, lkey, laddr and
+ * inline_offset are those of the first with payload: bell_wqe_next_piece walks through all of them. */
 struct bell_wqe_view {
     uint64_t raddr;
     uint64_t laddr;
@@ -117,7 +123,9 @@ struct bell_wqe_view {
     uint32_t imm_be; /* as it stands in the WQE */
     uint32_t rkey;
     uint32_t lkey;
-    uint32_t bytes;
+    uint32_t bytes;         /* of all data segments */
+    uint32_t pieces;        /* data segments with payload */
+    uint32_t data_offset;   /* of the first data segment in the WQE's bytes */
     uint32_t inline_offset; /* of the payload in the WQE's bytes, when has_inline */
     uint16_t index16;
     uint8_t opcode;
@@ -126,6 +134,15 @@ struct bell_wqe_view {
     bool has_inline;
     bool is_dc;
     struct bell_av av;
+};
+
+/* One data segment with payload. */
+struct bell_wqe_piece {
+    uint64_t laddr;
+    uint32_t lkey;
+    uint32_t bytes;
+    uint32_t inline_offset; /* of the payload in the WQE's bytes, when is_inline */
+    bool is_inline;
 };
 
 BELL_PURE bool bell_wqe_is_masked(uint32_t opcode)
@@ -387,6 +404,16 @@ BELL_PURE uint32_t bell_doorbell_index(uint64_t doorbell)
     return bell_be32(words[0]) >> 8 & 0xffff;
 }
 
+/* The 16-bit producer index that a doorbell of either convention announces: GPU libraries leave ds zero and give the
+ * producer index; rdma-core gives the last WQE's own first block and its ds.  That this is how hardware tells them
+ * apart is inferred: it fits both.  Opmod and opcode are ignored. */
+BELL_PURE uint32_t bell_doorbell_producer(uint64_t doorbell)
+{
+    uint32_t words[2];
+    memcpy(words, &doorbell, sizeof words);
+    return (bell_doorbell_index(doorbell) + bell_wqe_blocks(bell_be32(words[1]) & 0x3f)) & 0xffff;
+}
+
 BELL_PURE uint32_t bell_doorbell_qpn(uint64_t doorbell)
 {
     uint32_t words[2];
@@ -406,7 +433,7 @@ BELL_PURE uint32_t bell_dbrec_index(uint32_t dbrec)
 }
 
 /* Read the control segment (16 bytes) of a WQE's first block.  The view's control fields are filled in whatever is
- * returned, because an error CQE names them; BELL_INVALID: unknown opcode, or ds is 0 or above BELL_WQE_DS_MAX.
+ * returned, because an error CQE names them; BELL_INVALID: unknown opcode, or ds is 0.
  * Signature and stream id are ignored: some builders leave them uninitialised. */
 BELL_PURE enum bell_status bell_wqe_decode_ctrl(const uint8_t *block, struct bell_wqe_view *view)
 {
@@ -421,7 +448,7 @@ BELL_PURE enum bell_status bell_wqe_decode_ctrl(const uint8_t *block, struct bel
     view->fm_ce_se = block[11];
     if (bell_wqe_has_imm(view->opcode))
         memcpy(&view->imm_be, block + 12, sizeof view->imm_be);
-    return !bell_wqe_is_known(view->opcode) || view->ds == 0 || view->ds > BELL_WQE_DS_MAX ? BELL_INVALID : BELL_OK;
+    return !bell_wqe_is_known(view->opcode) || view->ds == 0 ? BELL_INVALID : BELL_OK;
 }
 
 BELL_PURE void bell_wqe_get_av(const uint8_t *at, struct bell_av *av)
@@ -458,34 +485,45 @@ BELL_PURE void bell_wqe_get_atomic(const uint8_t *at, struct bell_wqe_view *v)
     }
 }
 
-/* The data segments of bytes[at, end).  Empty ones are skipped; two with payload are BELL_UNSUPPORTED. */
-BELL_PURE enum bell_status bell_wqe_get_data(const uint8_t *bytes, uint32_t at, uint32_t end, struct bell_wqe_view *v)
+/* The data segment at *at of bytes[..end), which *at then moves past; empty ones have bytes 0.  False: it does not lie
+ * in the WQE. */
+BELL_PURE bool bell_wqe_next_piece(const uint8_t *bytes, uint32_t *at, uint32_t end, struct bell_wqe_piece *piece)
 {
-    while (at < end) {
-        uint32_t word = bell_load_be32(bytes + at), size = word & BELL_WQE_DATA_MAX, used = BELL_WQE_SEGMENT_BYTES;
-        bool is_inline = (word & BELL_WQE_INLINE_BIT) != 0;
-        if (is_inline) {
-            if (!bell_wqe_may_inline(v->opcode) || size > BELL_WQE_INLINE_MAX || size + 4 > end - at)
-                return BELL_INVALID;
-            used = (size + 4 + BELL_WQE_SEGMENT_BYTES - 1) / BELL_WQE_SEGMENT_BYTES * BELL_WQE_SEGMENT_BYTES;
+    uint32_t word = bell_load_be32(bytes + *at), size = word & BELL_WQE_DATA_MAX;
+    bool is_inline = (word & BELL_WQE_INLINE_BIT) != 0;
+    if (is_inline && (size > end - *at || size + 4 > end - *at))
+        return false;
+    piece->bytes = size;
+    piece->is_inline = is_inline;
+    piece->inline_offset = is_inline ? *at + 4 : 0;
+    piece->lkey = is_inline ? 0 : bell_load_be32(bytes + *at + 4);
+    piece->laddr = is_inline ? 0 : bell_load_be64(bytes + *at + 8);
+    uint32_t used = is_inline ? size + 4 : BELL_WQE_SEGMENT_BYTES;
+    *at += (used + BELL_WQE_SEGMENT_BYTES - 1) / BELL_WQE_SEGMENT_BYTES * BELL_WQE_SEGMENT_BYTES;
+    return true;
+}
+
+/* All data segments of bytes[v->data_offset, end). */
+BELL_PURE enum bell_status bell_wqe_get_data(const uint8_t *bytes, uint32_t end, struct bell_wqe_view *v)
+{
+    struct bell_wqe_piece piece;
+    for (uint32_t at = v->data_offset; at < end;) {
+        if (!bell_wqe_next_piece(bytes, &at, end, &piece) || (piece.is_inline && !bell_wqe_may_inline(v->opcode))
+            || piece.bytes > BELL_WQE_DATA_MAX - v->bytes)
+            return BELL_INVALID;
+        if (piece.bytes && v->pieces++ == 0) {
+            v->has_inline = piece.is_inline;
+            v->inline_offset = piece.inline_offset;
+            v->lkey = piece.lkey;
+            v->laddr = piece.laddr;
         }
-        if (size && v->bytes)
-            return BELL_UNSUPPORTED;
-        if (size) {
-            v->bytes = size;
-            v->has_inline = is_inline;
-            v->inline_offset = is_inline ? at + 4 : 0;
-            v->lkey = is_inline ? 0 : bell_load_be32(bytes + at + 4);
-            v->laddr = is_inline ? 0 : bell_load_be64(bytes + at + 8);
-        }
-        at += used;
+        v->bytes += piece.bytes;
     }
     return BELL_OK;
 }
 
 /* Read a whole WQE from a contiguous copy; bytes holds as many blocks as bell_wqe_decode_ctrl said.  is_dc is a
- * property of the queue.  *view is written only on BELL_OK.  BELL_INVALID: malformed; BELL_UNSUPPORTED: more than one
- * data segment with payload. */
+ * property of the queue.  *view is written only on BELL_OK.  BELL_INVALID: malformed, or more than 2^31 - 1 bytes. */
 BELL_PURE enum bell_status bell_wqe_decode(const uint8_t *bytes, bool is_dc, struct bell_wqe_view *view)
 {
     struct bell_wqe_view v;
@@ -517,10 +555,11 @@ BELL_PURE enum bell_status bell_wqe_decode(const uint8_t *bytes, bool is_dc, str
     }
     if (operand)
         bell_wqe_get_atomic(bytes + at, &v);
-    s = bell_wqe_get_data(bytes, head, end, &v);
+    v.data_offset = head;
+    s = bell_wqe_get_data(bytes, end, &v);
     if (s != BELL_OK)
         return s;
-    if ((operand && v.bytes != operand) || (v.opcode == BELL_WQE_DUMP && v.bytes == 0))
+    if ((operand && (v.bytes != operand || v.pieces != 1)) || (v.opcode == BELL_WQE_DUMP && v.bytes == 0))
         return BELL_INVALID;
     *view = v;
     return BELL_OK;

@@ -89,6 +89,7 @@ static void acknowledged(struct bell_sim *sim, struct bell_timer *t)
     struct bell_sim_queue *q = w->queue;
     uint64_t seq = stage(sim, q, BELL_ACTOR_WIRE, BELL_EVENT_ACK, &w->nic, t);
     uint64_t start_ps = t->at_ps > w->deliver_ps ? t->at_ps : w->deliver_ps, end_ps = start_ps + q->queue_write_ps;
+    end_ps += bell_nic_cqe_delay_ps(q->nicq, &w->nic);
     if (end_ps < q->last_done_ps)
         end_ps = q->last_done_ps;
     q->last_done_ps = end_ps;
@@ -183,6 +184,23 @@ static void scheduled(struct bell_sim *sim, struct bell_timer *t)
     next_stage(sim, fetched, q, t->at_ps, t->at_ps + q->queue_read_ps, seq);
 }
 
+static void recovered(struct bell_sim *sim, struct bell_timer *t);
+
+/* Look at the record again when a doorbell got lost: at_ps is when the time that it may be ahead is over. */
+static void watch_record(struct bell_sim *sim, struct bell_sim_queue *q, uint64_t now_ps)
+{
+    if (bell_nic_recover(&q->lane, q->nicq, now_ps) == BELL_EMPTY && q->nicq->behind_ps == now_ps)
+        next_stage(sim, recovered, q, now_ps, now_ps + q->nicq->recover_ps, 0);
+}
+
+static void recovered(struct bell_sim *sim, struct bell_timer *t)
+{
+    struct bell_sim_queue *q = t->object;
+    if (bell_nic_recover(&q->lane, q->nicq, t->at_ps) != BELL_OK)
+        return;
+    next_stage(sim, scheduled, q, t->at_ps, t->at_ps + sim->cost.schedule_ps, 0);
+}
+
 void bell_sim_ring(struct bell_sim *sim, struct bell_timer *t)
 {
     uint64_t *doorbell = t->target;
@@ -194,6 +212,8 @@ void bell_sim_ring(struct bell_sim *sim, struct bell_timer *t)
                         q->lane.id.rank, q->nicq->sq->queue);
         bell_sim_stop(sim, s, t->at_ps);
     }
+    if (s == BELL_EMPTY && q->nicq->recover_ps)
+        watch_record(sim, q, t->at_ps);
     if (s != BELL_OK)
         return;
     t->cause = stage(sim, q, BELL_ACTOR_PCIE, BELL_EVENT_DOORBELL_FLIGHT, NULL, t);

@@ -22,6 +22,7 @@ enum bell_form { BELL_FORM_TEXT, BELL_FORM_JSON, BELL_FORM_CSV };
 /* What most commands take.  A command with more of its own puts this first in a struct of its own. */
 struct bell_options {
     const char *platform, *stack, *executor, *output; /* as given; NULL: not given */
+    const char *pace;                                 /* a platform, for the software NIC */
     const char *set[BELL_SETS_MAX];                   /* "KEY=VALUE", in the order given */
     uint32_t sets;
     uint64_t seed; /* valid when has_seed */
@@ -121,6 +122,7 @@ struct bell_setup {
     struct bell_platform platform;
     struct bell_machine machine;
     bool has_platform; /* time is virtual */
+    bool has_pace;     /* time is real, and the software NIC takes what `platform` says */
     const struct bell_executor *executor;
     char digest[20];                                          /* of all parameters, hex; by bell_setup_finish */
     char source[BELL_PARTS][BELL_ROWS_MAX][BELL_SOURCE_SIZE]; /* by part and row of its table; "" when not said */
@@ -162,6 +164,12 @@ enum bell_status bell_setup_finish(struct bell_setup *setup, struct bell_error *
  * documents (stack: default mini-gda), apply --set and --seed, finish. */
 enum bell_status bell_setup_load(struct bell_setup *setup, const char *experiment, const struct bell_options *options,
                                  struct bell_error *err) BELL_MUST_USE;
+
+/* tools/pace.c: read a platform that paces the software NIC.  BELL_INVALID: this executor has none. */
+enum bell_status bell_setup_read_pace(struct bell_setup *setup, const char *name, struct bell_error *err) BELL_MUST_USE;
+
+/* The stage delays, when setup->has_pace.  pace->name is the setup's. */
+void bell_setup_pace(const struct bell_setup *setup, struct bell_pace *pace);
 
 /* NULL-terminated. */
 extern const struct bell_executor *const bell_executors[];

@@ -12,6 +12,8 @@ static const struct bell_option options[] = {
     { "--on", "EXECUTOR", "what runs it, see list executors (default sim with a platform, else soft)", BELL_OPTION_TEXT,
       offsetof(struct bell_options, executor) },
     BELL_OPTION_OF_PLATFORM,
+    { "--pace", "P", "in real time: the software NIC takes for each stage what the model says of platform P",
+      BELL_OPTION_TEXT, offsetof(struct bell_options, pace) },
     BELL_OPTION_OF_STACK,
     BELL_OPTION_OF_SET,
     BELL_OPTION_OF_SEED,
@@ -116,12 +118,12 @@ static void print_json(const struct bell_setup *setup, const struct bell_samples
     print_pair("executor", setup->executor->name);
     print_pair("clock_domain", setup->executor->clock_domain);
     print_pair("origin", origin);
+    print_pair("notes", samples->result.notes);
     print_pair("digest", setup->digest);
     print_pair("revision", BELL_REVISION);
     (void)printf("  \"is_traced\": %s,\n", trace ? "true" : "false");
     print_pair("trace", trace ? trace : "");
     print_pair("path", samples->result.path);
-    print_pair("notes", samples->result.notes);
     if (samples->result.puts_ps)
         (void)printf("  \"puts\": %" PRIu64 ",\n  \"rate_mputs\": %.6f,\n", samples->result.puts,
                      bell_samples_rate(samples));

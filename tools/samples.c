@@ -37,7 +37,12 @@ enum bell_status bell_samples_run(const struct bell_setup *setup, const struct b
     struct bell_result result = { .issue_ps = calloc(count, sizeof(uint64_t)),
                                   .total_ps = calloc(count, sizeof(uint64_t)) };
     struct bell_run run = { .program = p, .stack = &setup->stack, .sink = sink, .machine = &setup->machine };
+    struct bell_pace pace;
     if (setup->has_platform) run.platform = &setup->platform;
+    if (setup->has_pace) {
+        bell_setup_pace(setup, &pace);
+        run.pace = &pace;
+    }
     err->text[0] = '\0';
     enum bell_status s = result.issue_ps && result.total_ps
                              ? setup->executor->probe(err)
@@ -197,6 +202,11 @@ static const struct {
 
 void bell_origin(const struct bell_setup *setup, char *out, size_t size)
 {
+    if (setup->has_pace) {
+        (void)snprintf(out, size, "measured on this machine's CPU against a software NIC paced as the model says of "
+                                  "platform %s (docs/model.md): not a NIC's latency", setup->platform.name);
+        return;
+    }
     if (!setup->has_platform) {
         (void)snprintf(out, size, "measured on this machine's CPU against the software NIC: not a NIC's latency");
         return;

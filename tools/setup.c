@@ -108,7 +108,7 @@ enum bell_status bell_setup_set(struct bell_setup *setup, const char *assignment
     key[n] = '\0';
     enum bell_status s = find_key(key, &part, &field, err);
     if (s != BELL_OK) return s;
-    if (part == BELL_PART_PLATFORM && !setup->has_platform)
+    if (part == BELL_PART_PLATFORM && !bell_setup_uses(setup, part))
         return bell_fail(err, BELL_INVALID, "--set %s: nothing uses it without --platform", key);
     if (part == BELL_PART_MACHINE && setup->has_platform)
         return bell_fail(err, BELL_INVALID, "--set %s: a run in virtual time uses no machine", key);
@@ -123,7 +123,8 @@ enum bell_status bell_setup_set(struct bell_setup *setup, const char *assignment
 
 bool bell_setup_uses(const struct bell_setup *setup, uint32_t part)
 {
-    return part == BELL_PART_PLATFORM ? setup->has_platform : part != BELL_PART_MACHINE || !setup->has_platform;
+    if (part == BELL_PART_PLATFORM) return setup->has_platform || setup->has_pace;
+    return part != BELL_PART_MACHINE || !setup->has_platform;
 }
 
 /* FNV-1a, 64 bits. */
@@ -201,6 +202,7 @@ enum bell_status bell_setup_load(struct bell_setup *setup, const char *experimen
     if (s == BELL_OK) s = bell_setup_read(setup, BELL_PART_EXPERIMENT, experiment, err);
     if (s == BELL_OK) s = bell_setup_read(setup, BELL_PART_STACK, o->stack ? o->stack : "mini-gda", err);
     if (s == BELL_OK && o->platform) s = bell_setup_read(setup, BELL_PART_PLATFORM, o->platform, err);
+    if (s == BELL_OK && o->pace) s = bell_setup_read_pace(setup, o->pace, err);
     bell_field_defaults(bell_machine_fields, &setup->machine);
     for (uint32_t i = 0; s == BELL_OK && i < o->sets; i++)
         s = bell_setup_set(setup, o->set[i], err);

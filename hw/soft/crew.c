@@ -25,20 +25,38 @@ static void init_lane(struct bell_soft_member *m, const struct bell_result *resu
     }
 }
 
+/* Seats of a rank lie server by server; the lower servers have one more where they do not come out even. */
+static void init_server(struct bell_soft_member *m)
+{
+    struct bell_soft_crew *crew = m->crew;
+    const struct bell_world *w = &crew->world;
+    uint32_t seats = 0;
+    struct bell_nic_seat *seat = crew->seat + crew->seats;
+    for (uint32_t q = m->number; q < w->queues; q += crew->nic_threads, seats++) {
+        seat[seats].nicq = w->rank[m->lane.id.rank].nicq + q;
+        seat[seats].lane = (uint16_t)(w->lanes + w->workers + q);
+    }
+    crew->seats += seats;
+    m->server = crew->server + crew->servers++;
+    bell_nic_server_init(m->server, &m->lane, seat, seats, &crew->nic_stop);
+}
+
 static void init_member(struct bell_soft_crew *crew, uint32_t rank, uint32_t at, const struct bell_result *result)
 {
     const struct bell_world *w = &crew->world;
     struct bell_soft_member *m = &crew->member[crew->members++];
     memset(m, 0, sizeof *m);
     m->crew = crew;
+    m->core = BELL_NIC_ANY_CORE;
     m->lane.soft = &crew->soft;
     m->lane.id.rank = (uint16_t)rank;
     m->lane.id.lane = (uint16_t)at;
     m->lane.id.group_size = 1;
-    m->lane.id.actor = at == w->lanes + w->workers ? BELL_ACTOR_NIC : BELL_ACTOR_CPU;
+    m->lane.id.actor = at >= w->lanes + w->workers ? BELL_ACTOR_NIC : BELL_ACTOR_CPU;
     m->role = at < w->lanes ? BELL_SOFT_LANE : at < w->lanes + w->workers ? BELL_SOFT_WORKER : BELL_SOFT_NIC;
-    m->number = m->role == BELL_SOFT_LANE ? at : m->role == BELL_SOFT_WORKER ? at - w->lanes : 0;
+    m->number = m->role == BELL_SOFT_LANE ? at : at - w->lanes - (m->role == BELL_SOFT_NIC ? w->workers : 0);
     if (m->role == BELL_SOFT_LANE) init_lane(m, result);
+    if (m->role == BELL_SOFT_NIC) init_server(m);
 }
 
 /* Zeroed and aligned to a cache line; freed with free(). */
@@ -50,30 +68,55 @@ static void *lines(size_t bytes)
     return at;
 }
 
+static void free_own(struct bell_soft_crew *crew)
+{
+    for (uint32_t i = 0; i < crew->servers; i++)
+        bell_nic_server_close(&crew->server[i]);
+    free(crew->member);
+    free(crew->server);
+    free(crew->seat);
+    free(crew->group);
+}
+
+/* More threads than queues would have nothing to do. */
+static uint32_t nic_threads_of(const struct bell_run *run)
+{
+    struct bell_machine machine;
+    bell_machine_read(run->machine, &machine);
+    return machine.nic_threads < run->program->queues ? machine.nic_threads : run->program->queues;
+}
+
 enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct bell_run *run,
                                      const struct bell_result *result, struct bell_error *err)
 {
     const struct bell_program *p = run->program;
     size_t size = bell_world_size(p, run->stack);
+    uint32_t threads = nic_threads_of(run), each = p->lanes + bell_stack_workers(run->stack, p->queues) + threads;
     bool is_grouped = run->stack->sharing == BELL_SHARING_COOPERATIVE && p->lanes > p->queues;
-    uint32_t each = p->lanes + bell_stack_workers(run->stack, p->queues) + 1; /* of a rank */
     memset(crew, 0, sizeof *crew);
     crew->run = run;
+    crew->nic_threads = threads;
     crew->soft.bound_ps = run->bound_ps ? run->bound_ps : WAIT_BOUND_PS;
     crew->soft.is_traced = run->sink != NULL;
     void *arena = lines(size);
     crew->member = lines((size_t)BELL_RANKS * each * sizeof *crew->member);
+    crew->server = lines((size_t)BELL_RANKS * threads * sizeof *crew->server);
+    crew->seat = lines((size_t)BELL_RANKS * p->queues * sizeof *crew->seat);
     crew->group = is_grouped ? lines((size_t)BELL_RANKS * p->queues * sizeof *crew->group) : NULL;
-    if (!arena || !crew->member || (is_grouped && !crew->group) ||
+    if (!arena || !crew->member || !crew->server || !crew->seat || (is_grouped && !crew->group) ||
         bell_world_build(&crew->world, p, run->stack, arena, size) != BELL_OK) {
         free(arena);
-        free(crew->member);
-        free(crew->group);
+        free_own(crew);
         return bell_fail(err, BELL_NO_MEMORY, "out of memory: queues and buffers need %zu bytes", size);
     }
     for (uint32_t rank = 0; rank < BELL_RANKS; rank++)
         for (uint32_t at = 0; bell_world_is_active(&crew->world, rank) && at < each; at++)
             init_member(crew, rank, at, result);
+    for (uint32_t i = 0; i < crew->servers; i++)
+        if (bell_nic_server_open(&crew->server[i], run->pace) != BELL_OK) {
+            bell_soft_crew_close(crew);
+            return bell_fail(err, BELL_NO_MEMORY, "out of memory: WQEs under way in %u queues", p->queues);
+        }
     return BELL_OK;
 }
 
@@ -82,32 +125,6 @@ void bell_soft_crew_begin(struct bell_soft_crew *crew)
     crew->began_ps = bell_port_now(&crew->member->lane);
     for (size_t i = 0; i < crew->members; i++)
         crew->member[i].lane.id.step_start_ps = crew->began_ps;
-}
-
-static enum bell_status serve_queue(struct bell_lane *lane, struct bell_nicq *q)
-{
-    struct bell_nic_work work;
-    enum bell_status s = bell_nic_take(lane, q);
-    if (s != BELL_OK) return s;
-    lane->id.step_start_ps = bell_port_now(lane);
-    while (bell_nic_fetch(lane, q, &work) == BELL_OK) {
-        bell_nic_execute(lane, q, &work);
-        bell_nic_complete(lane, q, &work);
-    }
-    return BELL_OK;
-}
-
-enum bell_status bell_soft_nic_turn(struct bell_soft_member *nic)
-{
-    const struct bell_world *w = &nic->crew->world;
-    enum bell_status turn = BELL_EMPTY;
-    for (uint32_t q = 0; q < w->queues; q++) {
-        nic->lane.id.lane = (uint16_t)(w->lanes + w->workers + q);
-        enum bell_status s = serve_queue(&nic->lane, w->rank[nic->lane.id.rank].nicq + q);
-        if (bell_is_failure(s)) return s;
-        if (s == BELL_OK) turn = BELL_OK;
-    }
-    return turn;
 }
 
 void bell_soft_member_fail(struct bell_soft_member *member, enum bell_status status)
@@ -128,6 +145,11 @@ static void explain(const struct bell_soft_crew *crew, struct bell_error *err)
     }
     uint32_t number = who->lane - w->lanes - w->workers;
     const struct bell_nicq *q = w->rank[who->rank].nicq + number;
+    if (crew->status != BELL_INVALID) {
+        (void)bell_fail(err, crew->status, "rank %u NIC: queue %u: %s", who->rank, number,
+                        bell_status_text(crew->status));
+        return;
+    }
     (void)bell_fail(err, crew->status,
                     "rank %u NIC: queue %u was rung for more than its depth of %u blocks: producer %" PRIu64
                     ", fetched %" PRIu64 ", doorbell %u, doorbell record %u",
@@ -157,6 +179,5 @@ void bell_soft_crew_close(struct bell_soft_crew *crew)
     for (size_t i = 0; i < crew->members; i++)
         free(crew->member[i].lane.event);
     free(crew->world.arena);
-    free(crew->member);
-    free(crew->group);
+    free_own(crew);
 }

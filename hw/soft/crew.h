@@ -6,6 +6,7 @@
 
 #include "core/exec.h"
 #include "core/world.h"
+#include "hw/soft/server.h"
 
 enum bell_soft_role { BELL_SOFT_LANE, BELL_SOFT_WORKER, BELL_SOFT_NIC };
 
@@ -14,7 +15,9 @@ struct bell_soft_crew;
 struct bell_soft_member {
     struct bell_lane lane; /* a NIC's takes the number of the queue it serves */
     enum bell_soft_role role;
-    uint32_t number; /* of the lane or worker in its rank; 0 for a NIC, which serves all queues */
+    uint32_t number; /* of the lane, worker or NIC thread in its rank */
+    struct bell_nic_server *server; /* of a NIC thread */
+    uint32_t core;                  /* to bind its thread to, or BELL_NIC_ANY_CORE */
     struct bell_soft_crew *crew;
 } __attribute__((aligned(64)));
 
@@ -22,8 +25,12 @@ struct bell_soft_crew {
     struct bell_soft soft;
     struct bell_world world;
     const struct bell_run *run;
-    struct bell_soft_member *member; /* of each active rank: lanes, workers, the NIC */
+    struct bell_soft_member *member; /* of each active rank: lanes, workers, NIC threads */
     size_t members;
+    struct bell_nic_server *server;  /* nic_threads of each active rank: queue q is served by q % nic_threads */
+    struct bell_nic_seat *seat;      /* queues of each active rank, those of a server side by side */
+    uint32_t nic_threads, servers, seats;
+    uint32_t nic_stop __attribute__((aligned(64))); /* not 0: the servers leave */
     struct bell_soft_group *group; /* one for each queue that a cooperative group shares, or NULL */
     enum bell_status status;       /* first failure; valid when soft.stop is 1 and all threads are gone */
     struct bell_lane_id who;       /* whose it was */
@@ -36,9 +43,6 @@ enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct b
 
 /* Start the clock of the run, and of everybody's first step. */
 void bell_soft_crew_begin(struct bell_soft_crew *crew);
-
-/* All that a NIC finds to do now, on every queue of its rank.  BELL_EMPTY: nothing.  A failure is BELL_INVALID. */
-enum bell_status bell_soft_nic_turn(struct bell_soft_member *nic);
 
 /* The member's run ended in a failure: stop all others.  Only the first call of all threads counts. */
 void bell_soft_member_fail(struct bell_soft_member *member, enum bell_status status);

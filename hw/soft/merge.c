@@ -5,13 +5,14 @@
 
 #include <stdlib.h>
 
-/* What a slot was last used for: the event `seq` about index `next` - 1. */
+/* What a slot was last used for: the event `seq` about index `next` - 1.  end: past the WQE that was delivered from it
+ * last, when it was its first slot. */
 struct mark {
-    uint64_t next, seq;
+    uint64_t next, seq, end;
 };
 
 struct queue {
-    uint64_t rung, end; /* last producer index; past the WQE delivered last */
+    uint64_t rung; /* last producer index */
     struct mark *slot;  /* depth of them */
     struct mark *entry; /* ring_depth of them; proxy only */
 };
@@ -92,10 +93,10 @@ static uint64_t cause_of(struct queue *q, const struct bell_stack *stack, const 
             put_mark(q->slot, stack->depth, q->rung, e->seq);
         return 0;
     case BELL_EVENT_DELIVER:
-        q->end = e->index + e->count;
+        q->slot[e->index & (stack->depth - 1)].end = e->index + e->count;
         return seq_of(q->slot, stack->depth, e->index);
     case BELL_EVENT_CQE:
-        if (e->count == 0) put_mark(q->slot, stack->depth, q->end - 1, e->seq);
+        if (e->count == 0) put_mark(q->slot, stack->depth, q->slot[e->index & (stack->depth - 1)].end - 1, e->seq);
         return 0;
     case BELL_EVENT_POLL:
         return seq_of(q->slot, stack->depth, e->index - 1);
@@ -121,7 +122,7 @@ static struct queue *make_queues(const struct bell_world *w)
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
-        q[i].rung = q[i].end = w->program->first_index;
+        q[i].rung = w->program->first_index;
         q[i].slot = mark + i * marks;
         q[i].entry = q[i].slot + w->stack->depth;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Executor "soft": a thread for each lane and worker, and one for the NIC of each rank. */
+ * Executor "soft": a thread for each lane and worker, and one or more for the NIC of each rank. */
+#include "hw/soft/cores.h"
 #include "hw/soft/crew.h"
 
 #include <pthread.h>
@@ -12,16 +13,6 @@ struct team {
     uint32_t busy __attribute__((aligned(64))); /* lanes and workers that are not done */
 };
 
-static enum bell_status serve(struct team *t, struct bell_soft_member *nic)
-{
-    enum bell_status s = BELL_OK;
-    while (!bell_is_failure(s) && __atomic_load_n(&t->busy, __ATOMIC_RELAXED)) {
-        s = bell_soft_nic_turn(nic);
-        if (s == BELL_EMPTY) (void)sched_yield();
-    }
-    return s;
-}
-
 static void *work(void *argument)
 {
     struct bell_soft_member *m = argument;
@@ -30,6 +21,7 @@ static void *work(void *argument)
     struct bell_share share = { NULL, NULL, 0 };
     enum bell_status s = BELL_OK;
     if (m->role == BELL_SOFT_WORKER) share = bell_world_share(&t->crew.world, m->lane.id.rank, m->number);
+    if (m->core != BELL_NIC_ANY_CORE) (void)bell_core_bind(m->core);
     (void)pthread_rwlock_rdlock(&t->gate);
     (void)pthread_rwlock_unlock(&t->gate);
     switch (m->role) {
@@ -40,12 +32,32 @@ static void *work(void *argument)
         s = bell_serve(&m->lane, &share);
         break;
     case BELL_SOFT_NIC:
-        s = serve(t, m);
+        s = bell_nic_server_run(m->server);
         break;
     }
     if (bell_is_failure(s)) bell_soft_member_fail(m, s);
-    if (m->role != BELL_SOFT_NIC) (void)__atomic_sub_fetch(&t->busy, 1, __ATOMIC_RELAXED);
+    if (m->role != BELL_SOFT_NIC && __atomic_sub_fetch(&t->busy, 1, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&t->crew.nic_stop, 1, __ATOMIC_RELAXED);
     return NULL;
+}
+
+/* A core for each thread: NIC threads first, because they must keep up with everybody. */
+static enum bell_status choose_cores(struct bell_soft_crew *crew, struct bell_error *err)
+{
+    struct bell_machine machine;
+    uint32_t used = 0;
+    bell_machine_read(crew->run->machine, &machine);
+    if (!machine.pin) return BELL_OK;
+    uint32_t *core = malloc(crew->members * sizeof *core);
+    if (!core) return bell_fail(err, BELL_NO_MEMORY, "out of memory: cores of %zu threads", crew->members);
+    enum bell_status s = bell_cores_choose(machine.first_core, (uint32_t)crew->members, core, err);
+    for (uint32_t i = 0; s == BELL_OK && i < 2 * crew->members; i++) {
+        struct bell_soft_member *m = &crew->member[i % crew->members];
+        if ((m->role == BELL_SOFT_NIC) == (i < crew->members)) m->core = core[used++];
+        if (m->server) m->server->core = m->core;
+    }
+    free(core);
+    return s;
 }
 
 /* Threads wait at the gate until all are there; when one cannot be started, those that are leave at their first wait.
@@ -60,7 +72,10 @@ static enum bell_status run_threads(struct team *t, struct bell_error *err)
         failure = pthread_create(&t->thread[started], NULL, work, &crew->member[started]);
         if (!failure && crew->member[started].role != BELL_SOFT_NIC) t->busy++;
     }
-    if (failure) __atomic_store_n(&crew->soft.stop, 1, __ATOMIC_RELAXED);
+    if (failure) {
+        __atomic_store_n(&crew->soft.stop, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&crew->nic_stop, 1, __ATOMIC_RELAXED);
+    }
     bell_soft_crew_begin(crew);
     (void)pthread_rwlock_unlock(&t->gate);
     for (size_t i = 0; i < started; i++)
@@ -77,11 +92,13 @@ static enum bell_status run_soft(const struct bell_run *run, struct bell_result 
     enum bell_status s = bell_soft_crew_open(&t.crew, run, result, err);
     if (s != BELL_OK) return s;
     t.thread = calloc(t.crew.members, sizeof *t.thread);
-    if (!t.thread || pthread_rwlock_init(&t.gate, NULL) != 0) {
+    s = choose_cores(&t.crew, err);
+    if (s == BELL_OK && (!t.thread || pthread_rwlock_init(&t.gate, NULL) != 0)) {
         s = bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu threads", t.crew.members);
-    } else {
+    } else if (s == BELL_OK) {
         s = run_threads(&t, err);
         (void)pthread_rwlock_destroy(&t.gate);
+        bell_nic_server_report(t.crew.server, t.crew.servers, result->notes, sizeof result->notes);
         if (s == BELL_OK) s = bell_soft_crew_finish(&t.crew, result, err);
     }
     free(t.thread);

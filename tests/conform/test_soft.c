@@ -175,6 +175,61 @@ static void test_probe(void **state)
     assert_string_equal(bell_soft_executor.clock_domain, "monotonic");
 }
 
+/* Queues go to NIC threads in turn; each notes what it could have served. */
+static void test_nic_threads(void **state)
+{
+    static const char *const settings[] = {
+        "submit=gpu lanes=5 queues=5 puts=3 depth=8",
+        "submit=gpu lanes=4 queues=2 sharing=ordered puts=3 depth=8 cq=collapsed",
+        "submit=gpu lanes=3 queues=3 pattern=round-trip nic_start=dbrec",
+        PROXY "lanes=3 queues=3 puts=2",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        for (uint32_t threads = 1; threads <= 64; threads *= threads < 4 ? 2u : 16u) {
+            struct exec_case c;
+            struct bell_machine machine;
+            struct bell_error err = { BELL_OK, "" };
+            struct bell_result result = { .notes = "" };
+            char words[60];
+            exec_case_read(&c, settings[i]);
+            bell_machine_read(NULL, &machine);
+            machine.nic_threads = threads;
+            struct bell_run run = {
+                .program = &c.program, .stack = &c.stack, .bound_ps = EXEC_BOUND_PS, .machine = &machine
+            };
+            if (bell_soft_executor.run(&run, &result, &err) != BELL_OK) fail_msg("%s: %s", settings[i], err.text);
+            uint32_t ranks = c.program.pattern == BELL_PATTERN_ROUND_TRIP ? 2 : 1;
+            uint32_t each = threads < c.program.queues ? threads : c.program.queues;
+            each *= ranks;
+            (void)snprintf(words, sizeof words, "software NIC: %u thread%s, ", each, each > 1 ? "s" : "");
+            if (!strstr(result.notes, words)) fail_msg("%s: '%s' lacks '%s'", settings[i], result.notes, words);
+        }
+}
+
+static void test_pinned(void **state)
+{
+    struct exec_case c;
+    struct bell_machine machine;
+    struct bell_error err = { BELL_OK, "" };
+    struct bell_result result = { .notes = "" };
+    (void)state;
+    exec_case_read(&c, "submit=gpu");
+    bell_machine_read(NULL, &machine);
+    machine.pin = true;
+    struct bell_run run = { .program = &c.program, .stack = &c.stack, .bound_ps = EXEC_BOUND_PS, .machine = &machine };
+    enum bell_status s = bell_soft_executor.run(&run, &result, &err);
+    if (s == BELL_UNSUPPORTED) /* one core */
+        assert_non_null(strstr(err.text, "machine.pin: 2 threads need a core each"));
+    else
+        assert_int_equal(s, BELL_OK);
+    assert_null(strstr(result.notes, "could not be bound"));
+    machine.first_core = 4095;
+    assert_int_equal(bell_soft_executor.run(&run, &result, &err), BELL_UNSUPPORTED);
+    assert_string_equal(err.text, "machine.pin: 2 threads need a core each; from machine.first_core 4095 on, this "
+                                  "process may use 0");
+}
+
 /* A run that must fail, the text that its message must hold, and how long a wait may take. */
 struct failure {
     const char *settings;
@@ -424,6 +479,8 @@ int main(void)
         cmocka_unit_test(test_cases_on_soft),
         cmocka_unit_test(test_cases_on_null),
         cmocka_unit_test(test_null_repeats),
+        cmocka_unit_test(test_nic_threads),
+        cmocka_unit_test(test_pinned),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_failure_stops_all),
         cmocka_unit_test(test_failed_run_is_traced),

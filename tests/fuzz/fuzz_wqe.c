@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: decode 256 arbitrary bytes as a WQE of an RC and of a DC queue, and hold the decoder to what its callers
- * rely on.  With BELL_LIBFUZZER a libFuzzer target; without, a program that feeds it the files named as arguments. */
+ * Fuzz target: decode 1024 arbitrary bytes as a WQE of an RC and of a DC queue, and hold the decoder to what its
+ * callers rely on.  With BELL_LIBFUZZER a libFuzzer target; without, a program that feeds it the files it is given. */
 #include "core/wqe.h"
 
 #include <stdio.h>
@@ -17,10 +17,27 @@ static void demand(bool claim)
 /* What a NIC relies on: the WQE lies in its blocks and inline payload lies in the WQE. */
 static void check_view(const struct bell_wqe_view *v)
 {
-    demand(v->ds >= 1 && v->ds <= BELL_WQE_DS_MAX && v->blocks <= BELL_WQE_BLOCKS_MAX);
+    demand(v->ds >= 1 && v->ds <= BELL_WQE_DS_READ_MAX && v->blocks <= BELL_WQE_BLOCKS_READ_MAX);
     demand(v->bytes <= BELL_WQE_DATA_MAX && v->qpn <= BELL_QPN_MAX && bell_wqe_is_known(v->opcode));
-    if (v->has_inline)
-        demand(v->bytes && v->inline_offset + v->bytes <= v->ds * BELL_WQE_SEGMENT_BYTES);
+    demand((v->bytes == 0) == (v->pieces == 0));
+    if (v->has_inline && v->pieces == 1)
+        demand(v->inline_offset + v->bytes <= v->ds * BELL_WQE_SEGMENT_BYTES);
+}
+
+/* The data segments are found again, lie in the WQE and add up. */
+static void check_pieces(const uint8_t *bytes, const struct bell_wqe_view *v)
+{
+    uint64_t sum = 0;
+    uint32_t pieces = 0, end = v->ds * BELL_WQE_SEGMENT_BYTES;
+    struct bell_wqe_piece p;
+    for (uint32_t at = v->data_offset; v->data_offset && at < end;) {
+        demand(bell_wqe_next_piece(bytes, &at, end, &p));
+        if (p.is_inline)
+            demand(p.inline_offset + p.bytes <= end);
+        pieces += p.bytes != 0;
+        sum += p.bytes;
+    }
+    demand(sum == v->bytes && pieces == v->pieces);
 }
 
 /* Rebuild what was read, read it again: the second view says the same. */
@@ -61,7 +78,7 @@ static void check_rebuild(const uint8_t *bytes, const struct bell_wqe_view *v)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t bytes[BELL_WQE_BYTES_MAX] = { 0 };
+    uint8_t bytes[BELL_WQE_READ_BYTES_MAX] = { 0 };
     struct bell_wqe_view ctrl, v;
     memcpy(bytes, data, size < sizeof bytes ? size : sizeof bytes);
     if (bell_wqe_decode_ctrl(bytes, &ctrl) != BELL_OK)
@@ -75,7 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (bell_wqe_decode(copy, dc == 1, &v) != BELL_OK)
             continue;
         check_view(&v);
-        check_rebuild(copy, &v);
+        check_pieces(copy, &v);
+        if (v.pieces <= 1 && v.ds <= BELL_WQE_DS_MAX && (!v.has_inline || v.bytes <= BELL_WQE_INLINE_MAX))
+            check_rebuild(copy, &v);
     }
     free(copy);
     return 0;

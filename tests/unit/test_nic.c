@@ -247,7 +247,7 @@ static void test_operations(void **state)
     assert_int_equal(rig.to[0], 0);
     q = rig_write(&rig, 8, 0, false);
     q.opcode = BELL_WQE_SEND;
-    assert_int_equal(judge(&q), BELL_SYNDROME_LOCAL_QP_OP);
+    assert_int_equal(judge(&q), BELL_SYNDROME_RNR_EXCEEDED); /* nobody has posted a receive */
     const struct bell_event *last = rig.nic.event + rig.nic.events - 1;
     assert_int_equal(last->kind, BELL_EVENT_DELIVER);
     assert_int_equal(last->bytes, 0);
@@ -284,9 +284,6 @@ static void test_atomics(void **state)
     q.lkey++;
     assert_int_equal(judge(&q), BELL_SYNDROME_LOCAL_PROTECTION);
     q.lkey--;
-    q.opcode = BELL_WQE_MASKED_FA; /* known to the format, not to this NIC */
-    q.opmod = BELL_WQE_OPMOD_MASKED_8;
-    assert_int_equal(judge(&q), BELL_SYNDROME_LOCAL_QP_OP);
     assert_int_equal(rig.to[5], 9);
 }
 
@@ -299,7 +296,7 @@ static void test_who_gets_a_cqe(void **state)
         bool good, bad;
     } cases[] = {
         { BELL_WQE_CE_ON_ERROR, false, true },
-        { BELL_WQE_CE_ON_FIRST_ERROR, false, true },
+        { BELL_WQE_CE_ON_FIRST_ERROR, false, true }, /* but not for a flush: test_nic_wire */
         { BELL_WQE_CE_ALWAYS, true, true },
         { BELL_WQE_CE_EVENT, true, true },
         { BELL_WQE_FENCE_MODE_4 | BELL_WQE_SOLICITED, false, true },

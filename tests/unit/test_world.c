@@ -409,7 +409,7 @@ static void test_explain_timeout(void **state)
     assert_int_equal(bell_client_run(lane, world.rank[0].client + 1), BELL_TIMEOUT);
     explain(&lane->id, BELL_TIMEOUT,
             "rank 0 lane 1 waited to its bound for a CQE; queue 1: SQ reserved 131072, doorbell "
-            "record 0 mod 65536, completed 131071, CQ index 0");
+            "record 0 mod 65536, completed 131071, CQ index 0; the NIC has taken indices up to 131071");
     struct bell_lane_id nic = { .rank = 1, .lane = 3 }; /* after two lanes and no worker: the NIC's second queue */
     explain(&nic, BELL_INVALID, "rank 1 NIC queue 1: invalid input");
     explain(&lane->id, BELL_STOPPED, "rank 0 lane 1: ended because another lane failed");

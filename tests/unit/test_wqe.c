@@ -440,8 +440,10 @@ static void test_decode_refuses(void **state)
         enum bell_status status;
     } rows[] = {
         { "ds 0", BELL_WQE_NOP, 0, 0, false, 0, 0, 0, 0, BELL_INVALID },
-        { "ds 17", BELL_WQE_WRITE, 0, 17, false, 0, 0, 0, 0, BELL_INVALID },
-        { "ds 63", BELL_WQE_WRITE, 0, 63, false, 0, 0, 0, 0, BELL_INVALID },
+        { "ds 17", BELL_WQE_WRITE, 0, 17, false, 0, 0, 0, 0, BELL_OK },
+        { "ds 63", BELL_WQE_WRITE, 0, 63, false, 0, 0, 0, 0, BELL_OK },
+        { "ds 63, inline to the end", BELL_WQE_WRITE, 0, 63, false, 32, 0x80000000 | (61 * 16 - 4), 0, 0, BELL_OK },
+        { "ds 63, inline past it", BELL_WQE_WRITE, 0, 63, false, 32, 0x80000000 | (61 * 16 - 3), 0, 0, BELL_INVALID },
         { "opcode 0xff", 0xff, 0, 1, false, 0, 0, 0, 0, BELL_INVALID },
         { "nop of 1", BELL_WQE_NOP, 0, 1, true, 0, 0, 0, 0, BELL_OK },
         { "nop of 2", BELL_WQE_NOP, 0, 2, false, 0, 0, 0, 0, BELL_OK },
@@ -455,14 +457,17 @@ static void test_decode_refuses(void **state)
         { "full av, raddr", BELL_WQE_WRITE, 0, 5, true, 24, 0x80000001, 0, 0, BELL_OK },
         { "inline past the end", BELL_WQE_WRITE, 0, 3, false, 32, 0x8000000d, 0, 0, BELL_INVALID },
         { "inline to the end", BELL_WQE_WRITE, 0, 3, false, 32, 0x8000000c, 0, 0, BELL_OK },
-        { "inline over the limit", BELL_WQE_SEND, 0, 16, false, 16, 0x800000dd, 0, 0, BELL_INVALID },
+        { "inline over what is built", BELL_WQE_SEND, 0, 16, false, 16, 0x800000dd, 0, 0, BELL_OK },
         { "inline of 31 bits", BELL_WQE_WRITE, 0, 16, false, 32, 0xffffffff, 0, 0, BELL_INVALID },
         { "inline read", BELL_WQE_READ, 0, 3, false, 32, 0x80000004, 0, 0, BELL_INVALID },
         { "empty inline read", BELL_WQE_READ, 0, 3, false, 32, 0x80000000, 0, 0, BELL_INVALID },
         { "empty inline, then pointer", BELL_WQE_WRITE, 0, 4, false, 32, 0x80000000, 48, 64, BELL_OK },
         { "empty pointer, then pointer", BELL_WQE_WRITE, 0, 4, false, 48, 64, 0, 0, BELL_OK },
-        { "two pointers", BELL_WQE_WRITE, 0, 4, false, 32, 64, 48, 64, BELL_UNSUPPORTED },
-        { "pointer and inline", BELL_WQE_WRITE, 0, 4, false, 32, 64, 48, 0x80000004, BELL_UNSUPPORTED },
+        { "two pointers", BELL_WQE_WRITE, 0, 4, false, 32, 64, 48, 64, BELL_OK },
+        { "pointer and inline", BELL_WQE_WRITE, 0, 4, false, 32, 64, 48, 0x80000004, BELL_OK },
+        { "2^31 bytes in two", BELL_WQE_WRITE, 0, 4, false, 32, 0x7fffffff, 48, 1, BELL_INVALID },
+        { "atomic of 4 and 4", BELL_WQE_ATOMIC_FA, 0, 5, false, 48, 4, 64, 4, BELL_INVALID },
+        { "wait", BELL_WQE_WAIT, 0, 2, false, 0, 0, 0, 0, BELL_INVALID },
         { "atomic without data", BELL_WQE_ATOMIC_FA, 0, 3, false, 0, 0, 0, 0, BELL_INVALID },
         { "atomic without atomic", BELL_WQE_ATOMIC_CS, 0, 2, false, 0, 0, 0, 0, BELL_INVALID },
         { "atomic of 4", BELL_WQE_ATOMIC_CS, 0, 4, false, 48, 4, 0, 0, BELL_INVALID },
@@ -477,7 +482,7 @@ static void test_decode_refuses(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        uint8_t bytes[BELL_WQE_BYTES_MAX] = { 0 };
+        uint8_t bytes[BELL_WQE_READ_BYTES_MAX] = { 0 };
         struct bell_wqe_view v, before;
         bell_store_be32(bytes, (uint32_t)rows[i].opmod << 24 | rows[i].opcode);
         bell_store_be32(bytes + 4, 0x123400u | rows[i].ds);
@@ -498,6 +503,59 @@ static void test_decode_refuses(void **state)
     }
 }
 
+/* Both conventions, and bytes that the NIC must not look at. */
+static void test_doorbell_producer(void **state)
+{
+    static const struct {
+        uint8_t bytes[8];
+        uint32_t producer;
+    } rows[] = {
+        { { 0, 0x12, 0x35, 0, 0xab, 0xcd, 0xef, 0 }, 0x1235 },         /* DOCA, NVSHMEM: the producer index */
+        { { 0xff, 0x12, 0x35, 0xff, 0xab, 0xcd, 0xef, 0 }, 0x1235 },   /* producer bits 23..16 in opmod */
+        { { 0, 0x12, 0x34, 8, 0xab, 0xcd, 0xef, 3 }, 0x1235 },         /* rdma-core: the last WQE's first words */
+        { { 0, 0x12, 0x34, 8, 0xab, 0xcd, 0xef, 4 }, 0x1235 },         /* one block holds ds 4 */
+        { { 0, 0x12, 0x34, 8, 0xab, 0xcd, 0xef, 5 }, 0x1236 },         /* ds 5 takes two */
+        { { 9, 0xff, 0xff, 0x14, 0xab, 0xcd, 0xef, 5 }, 1 },           /* over the wrap */
+        { { 0, 0xff, 0xf8, 8, 0xab, 0xcd, 0xef, 63 }, 8 },             /* 16 blocks */
+        { { 0, 0xff, 0xff, 0, 0xab, 0xcd, 0xef, 0xc1 }, 0 },           /* six bits of ds count */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t value;
+        memcpy(&value, rows[i].bytes, sizeof value);
+        if (bell_doorbell_producer(value) != rows[i].producer)
+            fail_msg("row %zu: 0x%x", i, bell_doorbell_producer(value));
+    }
+}
+
+/* A pointer, an empty one, inline data, a pointer: read in this order. */
+static void test_pieces(void **state)
+{
+    uint8_t bytes[BELL_WQE_READ_BYTES_MAX] = { 0 };
+    struct bell_wqe_view v;
+    struct bell_wqe_piece p;
+    (void)state;
+    bell_store_be32(bytes, BELL_WQE_WRITE);
+    bell_store_be32(bytes + 4, 7);
+    bell_store_be32(bytes + 32, 100);
+    bell_store_be32(bytes + 36, 0xa1);
+    bell_store_be64(bytes + 40, 0x1111);
+    bell_store_be32(bytes + 64, BELL_WQE_INLINE_BIT | 9);
+    bell_store_be32(bytes + 112, 1); /* behind the WQE */
+    assert_int_equal(bell_wqe_decode(bytes, false, &v), BELL_OK);
+    assert_int_equal(v.bytes, 109);
+    assert_int_equal(v.pieces, 2);
+    assert_int_equal(v.data_offset, 32);
+    assert_true(v.lkey == 0xa1 && v.laddr == 0x1111 && !v.has_inline);
+    uint32_t at = v.data_offset, end = v.ds * BELL_WQE_SEGMENT_BYTES;
+    assert_true(bell_wqe_next_piece(bytes, &at, end, &p) && at == 48 && p.bytes == 100 && p.lkey == 0xa1);
+    assert_true(bell_wqe_next_piece(bytes, &at, end, &p) && at == 64 && p.bytes == 0);
+    assert_true(bell_wqe_next_piece(bytes, &at, end, &p) && at == 80 && p.is_inline && p.inline_offset == 68);
+    assert_int_equal(p.bytes, 9);
+    assert_true(bell_wqe_next_piece(bytes, &at, end, &p) && at == 96 && p.bytes == 0);
+    assert_true(at < end); /* one more, empty */
+}
+
 static int fill_payload(void **state)
 {
     (void)state;
@@ -512,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_golden),        cmocka_unit_test(test_golden_masked), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_mlx5dv),        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_index_wrap),
         cmocka_unit_test(test_build_refuses), cmocka_unit_test(test_decode_refuses),
+        cmocka_unit_test(test_doorbell_producer), cmocka_unit_test(test_pieces),
     };
     return cmocka_run_group_tests(tests, fill_payload, NULL);
 }

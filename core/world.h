@@ -60,8 +60,8 @@ size_t bell_world_size(const struct bell_program *program, const struct bell_sta
 enum bell_status bell_world_build(struct bell_world *world, const struct bell_program *program,
                                   const struct bell_stack *stack, void *arena, size_t size) BELL_MUST_USE;
 
-/* Everything that points into a rank's `place` points to the same offset from `to` instead; contents are the caller's to
- * copy.  SHARED stays where it is. */
+/* Everything that points into a rank's `place` points to the same offset from `to` instead; contents are the caller's
+ * to copy.  SHARED stays where it is. */
 void bell_world_move(struct bell_world *world, uint32_t rank, enum bell_place place, uint8_t *to);
 
 /* The share of CPU worker `worker` of a rank. */

@@ -33,38 +33,40 @@ enum bell_status bell_samples_run(const struct bell_setup *setup, const struct b
                                   struct bell_samples *out, struct bell_error *err)
 {
     const struct bell_program *p = &setup->program;
-    size_t count = (size_t)bell_program_counted(p) * p->iterations;
-    struct bell_result result = { .issue_ps = calloc(count, sizeof(uint64_t)),
-                                  .total_ps = calloc(count, sizeof(uint64_t)) };
+    struct bell_result *r = &out->result;
     struct bell_run run = { .program = p, .stack = &setup->stack, .sink = sink, .machine = &setup->machine };
     struct bell_pace pace;
+    memset(out, 0, sizeof *out);
+    out->count = (size_t)bell_program_counted(p) * p->iterations;
+    r->issue_ps = calloc(out->count, sizeof *r->issue_ps);
+    r->total_ps = calloc(out->count, sizeof *r->total_ps);
+    (void)snprintf(r->path, sizeof r->path, "%s", path_of(setup));
     if (setup->has_platform) run.platform = &setup->platform;
     if (setup->has_pace) {
         bell_setup_pace(setup, &pace);
         run.pace = &pace;
     }
     err->text[0] = '\0';
-    enum bell_status s = result.issue_ps && result.total_ps
+    enum bell_status s = r->issue_ps && r->total_ps
                              ? setup->executor->probe(err)
-                             : bell_fail(err, BELL_NO_MEMORY, "no memory for %zu samples", count);
-    if (s == BELL_OK) s = setup->executor->run(&run, &result, err);
+                             : bell_fail(err, BELL_NO_MEMORY, "no memory for %zu samples", out->count);
+    if (s == BELL_OK) s = setup->executor->run(&run, r, err);
     if (s != BELL_OK) {
-        free(result.issue_ps);
-        free(result.total_ps);
+        bell_samples_free(out);
         if (!err->text[0]) (void)bell_fail(err, s, "%s: %s", p->name, bell_status_text(s));
         return err->status = s;
     }
-    qsort(result.issue_ps, count, sizeof(uint64_t), compare_times);
-    qsort(result.total_ps, count, sizeof(uint64_t), compare_times);
-    if (!result.path[0]) (void)snprintf(result.path, sizeof result.path, "%s", path_of(setup));
-    *out = (struct bell_samples){ result.issue_ps, result.total_ps, count, result };
+    qsort(r->issue_ps, out->count, sizeof *r->issue_ps, compare_times);
+    qsort(r->total_ps, out->count, sizeof *r->total_ps, compare_times);
+    out->issue_ps = r->issue_ps;
+    out->total_ps = r->total_ps;
     return BELL_OK;
 }
 
 void bell_samples_free(struct bell_samples *samples)
 {
-    free(samples->issue_ps);
-    free(samples->total_ps);
+    free(samples->result.issue_ps);
+    free(samples->result.total_ps);
     memset(samples, 0, sizeof *samples);
 }
 
@@ -107,7 +109,7 @@ static void cpu_model(char *out, size_t size)
     if (f) (void)fclose(f);
 }
 
-static void fill_processor(const struct bell_setup *setup, char *out, size_t size)
+static void fill_processor(const struct bell_setup *setup, const struct bell_result *r, char *out, size_t size)
 {
     const struct bell_platform *p = &setup->platform;
     if (setup->has_platform) {
@@ -120,10 +122,11 @@ static void fill_processor(const struct bell_setup *setup, char *out, size_t siz
     cpu_model(model, sizeof model);
     CPU_ZERO(&allowed);
     (void)sched_getaffinity(0, sizeof allowed, &allowed);
-    (void)snprintf(out, size, "%s, %d of %ld CPUs", model, CPU_COUNT(&allowed), sysconf(_SC_NPROCESSORS_ONLN));
+    (void)snprintf(out, size, "%s%s%s, %d of %ld CPUs", r->processor, r->processor[0] ? "; " : "", model,
+                   CPU_COUNT(&allowed), sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static void fill_header(const struct bell_setup *setup, struct bell_trace_header *h)
+static void fill_header(const struct bell_setup *setup, const struct bell_result *r, struct bell_trace_header *h)
 {
     const struct bell_field *ordering = bell_field_find(bell_stack_fields, "ordering");
     memset(h, 0, sizeof *h);
@@ -134,8 +137,8 @@ static void fill_header(const struct bell_setup *setup, struct bell_trace_header
     (void)snprintf(h->experiment, sizeof h->experiment, "%s", setup->program.name);
     bell_field_text(ordering, &setup->stack, h->ordering, sizeof h->ordering);
     (void)snprintf(h->clock_domain, sizeof h->clock_domain, "%s", setup->executor->clock_domain);
-    (void)snprintf(h->path, sizeof h->path, "%s", path_of(setup));
-    fill_processor(setup, h->processor, sizeof h->processor);
+    (void)snprintf(h->path, sizeof h->path, "%s", r->path);
+    fill_processor(setup, r, h->processor, sizeof h->processor);
     (void)snprintf(h->digest, sizeof h->digest, "%s", setup->digest);
     (void)snprintf(h->revision, sizeof h->revision, "%s", BELL_REVISION);
     if (!is_virtual(setup)) bell_doctor_summary("", h->machine, sizeof h->machine);
@@ -166,25 +169,49 @@ static enum bell_status name_rank(const struct bell_setup *setup, struct bell_tr
     return s;
 }
 
+/* The header is written when the first event comes: by then the executor has said what really ran. */
+struct tracing {
+    const struct bell_setup *setup;
+    const struct bell_result *result;
+    struct bell_trace_writer *writer;
+    bool has_begun;
+};
+
+static enum bell_status begin(struct tracing *t, struct bell_error *err)
+{
+    struct bell_trace_header header;
+    if (t->has_begun) return BELL_OK;
+    t->has_begun = true;
+    fill_header(t->setup, t->result, &header);
+    bell_trace_begin(t->writer, &header);
+    /* Of the rank that only receives, nothing is seen. */
+    enum bell_status s = name_rank(t->setup, t->writer, 0, err);
+    if (s == BELL_OK && bell_program_is_answered(&t->setup->program, 0)) s = name_rank(t->setup, t->writer, 1, err);
+    return s;
+}
+
+static enum bell_status write_event(void *context, const struct bell_event *event, struct bell_error *err)
+{
+    struct tracing *t = context;
+    enum bell_status s = begin(t, err);
+    return s == BELL_OK ? bell_trace_write(t->writer, event, err) : s;
+}
+
 enum bell_status bell_samples_trace(const struct bell_setup *setup, const char *path, uint64_t max_events,
                                     struct bell_samples *out, struct bell_error *err)
 {
-    struct bell_trace_header header;
-    struct bell_trace_writer *w = NULL;
-    fill_header(setup, &header);
-    enum bell_status s = bell_trace_create(path, &header, &w, err);
+    struct tracing t = { setup, &out->result, NULL, false };
+    struct bell_sink sink = { &t, write_event };
+    enum bell_status s = bell_trace_create(path, NULL, &t.writer, err);
     if (s != BELL_OK) return s;
-    bell_trace_limit(w, max_events);
-    struct bell_sink sink = bell_trace_sink(w);
-    /* Of the rank that only receives, nothing is seen. */
-    s = name_rank(setup, w, 0, err);
-    if (s == BELL_OK && bell_program_is_answered(&setup->program, 0)) s = name_rank(setup, w, 1, err);
-    if (s == BELL_OK) s = bell_samples_run(setup, &sink, out, err);
+    bell_trace_limit(t.writer, max_events);
+    s = bell_samples_run(setup, &sink, out, err);
+    if (s == BELL_OK && (s = begin(&t, err)) != BELL_OK) bell_samples_free(out);
     if (s != BELL_OK) {
-        bell_trace_abort(w);
+        bell_trace_abort(t.writer);
         return s;
     }
-    s = bell_trace_close(w, err);
+    s = bell_trace_close(t.writer, err);
     if (s != BELL_OK) bell_samples_free(out);
     return s;
 }

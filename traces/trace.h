@@ -24,7 +24,7 @@ struct bell_trace_header {
     char ordering[28];     /* of the stack; "none" and "" switch the fence rule of the checker off */
     char clock_domain[16]; /* "virtual", "monotonic" */
     char path[24];         /* which really ran: "gpu-doorbell", "host-doorbell", "proxy" */
-    char processor[64];    /* SM clock, CPU clock and affinity, in words */
+    char processor[160];    /* SM clock, CPU clock and affinity, in words */
     char digest[20];       /* of the parameters, hex */
     char revision[44];
     char machine[400]; /* what ran it, in real time: driver, NIC, governor, limits; "" in virtual time or not said */
@@ -37,9 +37,13 @@ struct bell_trace_writer;
 struct bell_trace_reader;
 
 /* Write to a temporary file beside `path`; close gives it its name.  A path that exists and is not a regular file (a
- * pipe, a terminal) is written directly.  On BELL_OK end with bell_trace_close or bell_trace_abort. */
+ * pipe, a terminal) is written directly.  header NULL: bell_trace_begin gives it later.
+ * On BELL_OK end with bell_trace_close or bell_trace_abort. */
 enum bell_status bell_trace_create(const char *path, const struct bell_trace_header *header,
                                    struct bell_trace_writer **out, struct bell_error *err) BELL_MUST_USE;
+
+/* The header, when it was not known at creation; before the first event or name. */
+void bell_trace_begin(struct bell_trace_writer *w, const struct bell_trace_header *header);
 
 /* After `events` events the rest is only counted; the end record says how many.  0: no limit. */
 void bell_trace_limit(struct bell_trace_writer *w, uint64_t events);

@@ -168,9 +168,14 @@ enum bell_status bell_trace_create(const char *path, const struct bell_trace_hea
         free(w);
         return s;
     }
-    put_header(w, header);
+    if (header) put_header(w, header);
     *out = w;
     return BELL_OK;
+}
+
+void bell_trace_begin(struct bell_trace_writer *w, const struct bell_trace_header *header)
+{
+    put_header(w, header);
 }
 
 void bell_trace_limit(struct bell_trace_writer *w, uint64_t events)

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#define WARM_NS 50000000u    /* an idle SM clock needs tens of milliseconds of work to rise */
-#define MEASURE_NS 20000000u /* then the clock is counted for this long */
+/* In nanoseconds: an idle SM clock needs tens of milliseconds of work to rise; then it is counted for a while. */
+#define WARM_FOR 50000000u
+#define COUNT_FOR 20000000u
 #define ECHOES 200u
 #define ECHO_BOUND_NS 2000000000u
 
@@ -36,8 +37,8 @@ static enum bell_status spin(struct bell_gpu *gpu, uint64_t *out, uint64_t ns, s
 
 static enum bell_status measure_clock(struct bell_gpu *gpu, uint64_t *out, struct bell_error *err)
 {
-    enum bell_status s = spin(gpu, out, WARM_NS, err);
-    if (s == BELL_OK) s = spin(gpu, out, MEASURE_NS, err);
+    enum bell_status s = spin(gpu, out, WARM_FOR, err);
+    if (s == BELL_OK) s = spin(gpu, out, COUNT_FOR, err);
     if (s != BELL_OK) return s;
     gpu->clock_mhz = (double)out[0] * 1e3 / (double)out[1];
     gpu->ps_per_kcycle = (uint64_t)(1024e6 / gpu->clock_mhz + 0.5);
@@ -53,7 +54,8 @@ static enum bell_status measure_offset(struct bell_gpu *gpu, uint64_t *out, stru
     void *arguments[] = { &a };
     struct dim3 one = { 1, 1, 1 };
     uint64_t best_ps = UINT64_MAX;
-    enum bell_status s = BELL_GPU(cudaLaunchKernel(bell_cuda_echo_kernel(), one, one, arguments, 0, gpu->stream[0]), err);
+    const void *kernel = bell_cuda_echo_kernel();
+    enum bell_status s = BELL_GPU(cudaLaunchKernel(kernel, one, one, arguments, 0, gpu->stream[0]), err);
     for (uint64_t i = 1; s == BELL_OK && i <= ECHOES; i++) {
         uint64_t asked_ps = host_ps(), now_ps = asked_ps;
         *ask = i;

@@ -27,7 +27,8 @@ enum bell_status bell_gpu_open(struct bell_gpu *gpu, int number, struct bell_err
 void bell_gpu_close(struct bell_gpu *gpu);
 
 /* Let each of the two reach the other's memory.  BELL_UNSUPPORTED names the pair that cannot. */
-enum bell_status bell_gpu_pair(const struct bell_gpu *a, const struct bell_gpu *b, struct bell_error *err) BELL_MUST_USE;
+enum bell_status bell_gpu_pair(const struct bell_gpu *a, const struct bell_gpu *b,
+                               struct bell_error *err) BELL_MUST_USE;
 
 /* Zeroed memory on the GPU. */
 enum bell_status bell_gpu_alloc(const struct bell_gpu *gpu, void **at, size_t size, struct bell_error *err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The software NIC as a kernel: one thread a queue, the same stages as on the CPU (core/nic.h).  It serves queues in GPU
-// memory, which a CPU thread cannot read.  Also the two kernels that relate a GPU's clocks to the host's.
+// The software NIC as a kernel: one thread a queue, the same stages as on the CPU (core/nic.h).  It serves queues in
+// GPU memory, which a CPU thread cannot read.  Also the two kernels that relate a GPU's clocks to the host's.
 #include "hw/cuda/lane.cuh"
 
 #include "core/nic.h"

@@ -10,7 +10,8 @@ static void turn(void *context)
         struct bell_soft_member *m = &crew->member[i];
         struct bell_share share = { NULL, NULL, 0 };
         if (m->role != BELL_SOFT_NIC) share = bell_world_share(&crew->world, 0, m->number);
-        enum bell_status s = m->role == BELL_SOFT_NIC ? bell_nic_server_turn(m->server) : bell_share_turn(&m->lane, &share);
+        enum bell_status s =
+            m->role == BELL_SOFT_NIC ? bell_nic_server_turn(m->server) : bell_share_turn(&m->lane, &share);
         if (bell_is_failure(s)) bell_soft_member_fail(m, s);
     }
 }

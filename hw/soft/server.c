@@ -6,9 +6,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define VISITS_UNTIL_YIELD 64u /* looks at a queue that found nothing */
-#define PERCENT_OF_A_LIMIT 90u /* a server that was busy for more of the time is called the limit of the run */
+#define PERCENT_OF_A_LIMIT 90.0 /* a server that was busy for more of the time is called the limit of the run */
+#define PERCENT_OF_A_CORE 90.0  /* one that had a core for less of the time says so */
+#define PERCENT_LATE 10.0       /* stages that ran late by more of what a WQE takes are called out */
 
 void bell_nic_server_init(struct bell_nic_server *server, struct bell_lane *lane, struct bell_nic_seat *seat,
                           uint32_t seats, const uint32_t *stop)
@@ -24,6 +27,9 @@ void bell_nic_server_init(struct bell_nic_server *server, struct bell_lane *lane
 enum bell_status bell_nic_server_open(struct bell_nic_server *server, const struct bell_pace *pace)
 {
     server->paced_by = pace ? pace->name : NULL;
+    server->pace_ps = pace ? pace->doorbell_ps + pace->fetch_ps + pace->payload_read_ps + pace->wire_ps + pace->ack_ps +
+                                 pace->cqe_ps
+                           : 0;
     for (uint32_t i = 0; i < server->seats; i++) {
         struct bell_nic_seat *seat = &server->seat[i];
         const struct bell_nicq *q = seat->nicq;
@@ -79,12 +85,20 @@ enum bell_status bell_nic_server_turn(struct bell_nic_server *server)
     return turn;
 }
 
+/* What the calling thread has had of a core. */
+static uint64_t thread_cpu_ps(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec) * 1000u;
+}
+
 enum bell_status bell_nic_server_run(struct bell_nic_server *server)
 {
     enum bell_status s = BELL_OK;
     uint32_t visits = 0;
     if (server->core != BELL_NIC_ANY_CORE) server->is_bound = bell_core_bind(server->core);
-    uint64_t began_ps = bell_port_now(server->lane);
+    uint64_t began_ps = bell_port_now(server->lane), cpu_ps = thread_cpu_ps();
     while (!bell_is_failure(s) && !__atomic_load_n(server->stop, __ATOMIC_RELAXED)) {
         s = bell_nic_server_turn(server);
         visits = s == BELL_EMPTY ? visits + server->seats + 1 : 0;
@@ -93,6 +107,7 @@ enum bell_status bell_nic_server_run(struct bell_nic_server *server)
         (void)sched_yield();
     }
     server->stats.span_ps = bell_port_now(server->lane) - began_ps;
+    server->stats.cpu_ps = thread_cpu_ps() - cpu_ps;
     return bell_is_failure(s) ? s : BELL_OK;
 }
 
@@ -115,25 +130,33 @@ static void report_pace(const struct bell_nic_server *server, uint32_t count, ch
         for (uint32_t b = 0; b < BELL_LATE_BUCKETS; b++)
             all.count[b] += server[i].late.count[b];
     }
-    add(out, size, "; paced as on %s, its stages ran %.3f us late (p50)", server->paced_by,
-        (double)bell_lateness_median_ps(&all) * 1e-6);
+    double late_ps = (double)bell_lateness_median_ps(&all);
+    add(out, size, "; paced as on %s, its stages ran %.3f us late (p50)%s", server->paced_by, late_ps * 1e-6,
+        late_ps * 100 > PERCENT_LATE * (double)server->pace_ps ? ": IT DID NOT KEEP THE PACE" : "");
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
 void bell_nic_server_report(const struct bell_nic_server *server, uint32_t count, char *out, size_t size)
 {
-    struct bell_nic_stats sum = { 0, 0, 0 };
+    struct bell_nic_stats sum = { 0, 0, 0, 0 };
     uint32_t unbound = 0;
     double busiest = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct bell_nic_stats *t = &server[i].stats;
+        double busy = percent(t->busy_ps, t->span_ps);
         sum.wqes += t->wqes;
         sum.busy_ps += t->busy_ps;
         sum.span_ps += t->span_ps;
-        double share = t->span_ps ? 100.0 * (double)t->busy_ps / (double)t->span_ps : 0;
-        busiest = share > busiest ? share : busiest;
+        sum.cpu_ps += t->cpu_ps;
+        busiest = busy > busiest ? busy : busiest;
         unbound += server[i].core != BELL_NIC_ANY_CORE && !server[i].is_bound;
     }
     double rate = sum.busy_ps ? (double)sum.wqes / ((double)sum.busy_ps * 1e-12) * count * 1e-6 : 0;
+    double core = percent(sum.cpu_ps, sum.span_ps);
     out[0] = '\0';
     add(out, size, "software NIC: %u thread%s, ", count, count == 1 ? "" : "s");
     if (sum.wqes == 0)
@@ -144,8 +167,10 @@ void bell_nic_server_report(const struct bell_nic_server *server, uint32_t count
             "M WQE/s); try more machine.nic_threads",
             busiest, rate);
     else
-        add(out, size, "%.0f %% busy, could serve about %.3g M WQE/s; it is not the limit of this run",
-            sum.span_ps ? 100.0 * (double)sum.busy_ps / (double)sum.span_ps : 0, rate);
+        add(out, size, "%.0f %% busy, could serve about %.3g M WQE/s%s", percent(sum.busy_ps, sum.span_ps), rate,
+            core < PERCENT_OF_A_CORE ? "" : "; it is not the limit of this run");
+    if (sum.wqes && core < PERCENT_OF_A_CORE)
+        add(out, size, "; it had a core for only %.0f %% of the time, so others set its speed", core);
     if (server->paced_by) report_pace(server, count, out, size);
     if (unbound) add(out, size, "; %u of %u could not be bound to a core of its own", unbound, count);
 }

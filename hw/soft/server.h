@@ -23,6 +23,7 @@ struct bell_nic_stats {
     uint64_t wqes;    /* carried out or failed */
     uint64_t busy_ps; /* in turns that found work; includes time in which the system ran another thread on its core */
     uint64_t span_ps; /* from the start of bell_nic_server_run to its end */
+    uint64_t cpu_ps;  /* of that, what the thread had a core for */
 };
 
 /* All pointers are the caller's and outlive the server's run.  Between start and end only *stop is shared. */
@@ -35,6 +36,7 @@ struct bell_nic_server {
     bool is_bound;              /* it was */
     bool is_timed;              /* some seat has a pipe */
     const char *paced_by;       /* name of the platform that sets the pace; NULL: none */
+    uint64_t pace_ps;           /* sum of its stages */
     struct bell_nic_stats stats;
     struct bell_lateness late;
     uint64_t found_ps;          /* end of the last turn when that found work, else 0 */

@@ -128,11 +128,26 @@ static void test_report(void **state)
     bell_nic_server_report(s, 1, text, sizeof text);
     assert_string_equal(text, "software NIC: 1 thread, which completed no WQE");
     /* 30 M WQEs in 2 + 3 s of work: each thread could do 6 M/s. */
-    s[0].stats = (struct bell_nic_stats){ 10000000, 2000000000000u, 10000000000000u };
-    s[1].stats = (struct bell_nic_stats){ 20000000, 3000000000000u, 10000000000000u };
+    s[0].stats = (struct bell_nic_stats){ 10000000, 2000000000000u, 10000000000000u, 10000000000000u };
+    s[1].stats = (struct bell_nic_stats){ 20000000, 3000000000000u, 10000000000000u, 10000000000000u };
     bell_nic_server_report(s, 2, text, sizeof text);
     assert_string_equal(text, "software NIC: 2 threads, 25 % busy, could serve about 12 M WQE/s; it is not the limit "
                               "of this run");
+    s[1].stats.cpu_ps = 6000000000000u; /* no claim for a thread that had to wait for its core */
+    bell_nic_server_report(s, 2, text, sizeof text);
+    assert_string_equal(text, "software NIC: 2 threads, 25 % busy, could serve about 12 M WQE/s; it had a core for only "
+                              "80 % of the time, so others set its speed");
+    s[1].stats.cpu_ps = 10000000000000u;
+    s[0].paced_by = "P";
+    s[0].pace_ps = 2000000;
+    bell_lateness_add(&s[1].late, 190000);
+    bell_nic_server_report(s, 2, text, sizeof text);
+    assert_non_null(strstr(text, "; paced as on P, its stages ran 0.176 us late (p50)"));
+    assert_null(strstr(text, "PACE"));
+    s[0].pace_ps = 1500000;
+    bell_nic_server_report(s, 2, text, sizeof text);
+    assert_non_null(strstr(text, "late (p50): IT DID NOT KEEP THE PACE"));
+    s[0].paced_by = NULL;
     s[1].stats.busy_ps = 9500000000000u; /* one of the two is enough of a bottleneck */
     bell_nic_server_report(s, 2, text, sizeof text);
     assert_non_null(strstr(text, "2 threads, 95 % busy: THE SOFTWARE NIC IS THE BOTTLENECK"));

@@ -89,10 +89,8 @@ static void plan(struct bell_pipe *pipe, struct bell_pipe_item *item)
     uint64_t bytes_ps = v->bytes * pace->per_kib_ps / 1024, ready_ps = item->fetch_ps;
     bool has_answer = bell_nic_has_answer(v) && !item->work.syndrome;
     if (v->bytes && !v->has_inline && !has_answer && !item->work.syndrome) ready_ps += pace->payload_read_ps;
-    ready_ps = later(ready_ps, pipe->ready_ps);
     if (fence_of(&item->work)) ready_ps = later(ready_ps, pipe->answer_ps);
     if (fence_of(&item->work) == BELL_WQE_FENCE_MODE_3) ready_ps = later(ready_ps, pipe->acked_ps);
-    pipe->ready_ps = ready_ps;
     uint64_t start_ps = later(ready_ps, pipe->wire_free_ps);
     pipe->wire_free_ps = start_ps + pace->per_wqe_ps + (has_answer ? 0 : bytes_ps);
     item->deliver_ps = pipe->wire_free_ps + pace->wire_ps;

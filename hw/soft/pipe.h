@@ -31,7 +31,7 @@ struct bell_pipe {
     uint32_t capacity;            /* power of two */
     uint64_t fetched, delivered, answered, completed; /* WQEs so far in each stage */
     uint64_t asked, returned;     /* reads and atomics that reached the peer; whose answer is back */
-    uint64_t ready_ps, wire_free_ps, answer_ps, acked_ps, cqe_ps; /* latest planned so far */
+    uint64_t wire_free_ps, answer_ps, acked_ps, cqe_ps; /* latest planned so far */
     uint8_t *held[BELL_PIPE_READS];
     size_t held_bytes[BELL_PIPE_READS];
 };

@@ -261,6 +261,20 @@ static void test_strong_fence(void **state)
     open_with(&pace, 8);
 }
 
+/* The strong one's write was not yet acknowledged when a late server came to both. */
+static void test_strong_fence_of_a_late_server(void **state)
+{
+    (void)state;
+    open_with(&pace, 8);
+    put(8, 0, true);
+    put_with(rig_write(&rig, 8, 1, true), BELL_WQE_CE_ALWAYS | BELL_WQE_FENCE_MODE_3);
+    turn(0);
+    assert_int_equal(bell_pipe_turn(pipe_, &rig.nic, &rig.nicq, 100000000, &wqes, &late), BELL_OK);
+    assert_true(rig.to[0] && !rig.to[1] && pipe_->delivered == 1);
+    assert_int_equal(bell_pipe_turn(pipe_, &rig.nic, &rig.nicq, 100000000, &wqes, &late), BELL_OK);
+    assert_true(rig.to[1]);
+}
+
 /* Only so many reads wait for their answers; the next one waits for the first. */
 static void test_reads_are_limited(void **state)
 {
@@ -390,7 +404,7 @@ int main(void)
         CASE(test_doorbells_one_by_one),     CASE(test_late_server),
         CASE(test_read_comes_back),          CASE(test_fences),
         CASE(test_fence_of_a_late_server),   CASE(test_strong_fence),
-        CASE(test_reads_are_limited),        CASE(test_atomics_come_back),
+        CASE(test_strong_fence_of_a_late_server), CASE(test_reads_are_limited),        CASE(test_atomics_come_back),
         CASE(test_error_and_flush_in_order), CASE(test_late_cqe),
         CASE(test_lost_doorbell),            CASE(test_flood_of_doorbells),
         cmocka_unit_test(test_lateness),

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hw/mlx5/scene.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES 64u
+#define DC_KEY 0x42454c4c /* any number; both sides must have the same */
+
+/* What a device and CPU threads cannot do is said before anything is made. */
+static enum bell_status check(const struct bell_mlx5_ground *ground, const struct bell_run *run,
+                              const struct bell_machine *machine, struct bell_error *err)
+{
+    if (machine->peer[0])
+        return bell_fail(err, BELL_UNSUPPORTED, "machine.peer: executor mlx5 connects queues of one device in one "
+                                                "process; executor verbs runs between two processes");
+    if (run->sink)
+        return bell_fail(err, BELL_UNSUPPORTED, "a trace cannot be written by executor mlx5: deliveries and CQEs happen "
+                                                "in the NIC, which notes nothing; leave -o out");
+    if (run->program->first_index)
+        return bell_fail(err, BELL_UNSUPPORTED, "first_index: the index of a new queue of a NIC starts at 0");
+    if (run->program->fault == BELL_FAULT_SILENT)
+        return bell_fail(err, BELL_UNSUPPORTED, "fault=silent: a NIC cannot be told to keep silent; fault=bad-key runs");
+    if (run->stack->queue_memory == BELL_MEMORY_GPU && !ground->gpu)
+        return bell_fail(err, BELL_UNSUPPORTED,
+                         "queue_memory=gpu: executor mlx5 posts from CPU threads, and queues in GPU memory are for GPU "
+                         "lanes, which are not built yet; --set queue_memory=host runs the same stack on CPU threads");
+    return BELL_OK;
+}
+
+static enum bell_status build_world(struct bell_mlx5_scene *scene, const struct bell_run *run, struct bell_error *err)
+{
+    size_t size = bell_world_size(run->program, run->stack);
+    size_t whole = (size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    size_t queues = (size_t)BELL_RANKS * run->program->queues;
+    scene->arena = aligned_alloc(LINE_BYTES, whole);
+    scene->queue = calloc(queues, sizeof *scene->queue);
+    if (!scene->arena || !scene->queue
+        || bell_world_build(&scene->world, run->program, run->stack, scene->arena, whole) != BELL_OK)
+        return bell_fail(err, BELL_NO_MEMORY, "out of memory: a world of %zu bytes", size);
+    return BELL_OK;
+}
+
+/* A region has one key: a source's is used as lkey, a target's as rkey. */
+static enum bell_status register_memory(struct bell_mlx5_scene *scene, struct bell_error *err)
+{
+    const struct bell_mlx5_device *d = &scene->device;
+    for (uint32_t i = 0; i < 2 * BELL_RANKS; i++) {
+        struct bell_rank *rank = scene->world.rank + i / 2;
+        struct bell_region *r = i % 2 ? &rank->target : &rank->source;
+        struct bell_mlx5_extent extent = { r->address, r->size_bytes, -1 };
+        uint32_t lkey = 0, rkey = 0;
+        int failure = d->calls->mr_register(d->pd, &extent, &scene->mr[i], &lkey, &rkey);
+        if (failure)
+            return bell_mlx5_call_failed(d, "payload memory could not be registered", failure, err);
+        r->key = i % 2 ? rkey : lkey;
+    }
+    for (uint32_t i = 0; i < BELL_RANKS; i++) /* what workers take for the peer's target */
+        if (scene->world.workers) {
+            bool is_bad = scene->world.program->fault == BELL_FAULT_BAD_KEY;
+            scene->world.rank[i].away.key = scene->world.rank[1 - i].target.key + is_bad;
+        }
+    return BELL_OK;
+}
+
+static enum bell_status open_targets(struct bell_mlx5_scene *scene, struct bell_error *err)
+{
+    const struct bell_mlx5_device *d = &scene->device;
+    for (uint32_t i = 0; i < BELL_RANKS; i++) {
+        int failure = d->calls->dct_create(d->pd, &d->port, DC_KEY, &scene->dct[i], &scene->dct_number[i]);
+        if (failure)
+            return bell_mlx5_call_failed(d, "no DC target", failure, err);
+    }
+    return BELL_OK;
+}
+
+static enum bell_status open_queues(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
+                                    const struct bell_stack *stack, struct bell_error *err)
+{
+    struct bell_mlx5_want want = {
+        .memory = stack->queue_memory == BELL_MEMORY_GPU ? ground->gpu : ground->host,
+        .host = ground->host,
+        .depth = stack->depth,
+        .is_collapsed = stack->cq == BELL_CQ_COLLAPSED,
+        .is_dc = stack->transport == BELL_TRANSPORT_DC,
+        .may_blueflame = stack->blueflame,
+    };
+    for (uint32_t i = 0; i < BELL_RANKS * scene->world.queues; i++) {
+        enum bell_status s = bell_mlx5_queue_open(scene->queue + i, &scene->device, &want, err);
+        if (s != BELL_OK)
+            return s;
+    }
+    return BELL_OK;
+}
+
+static enum bell_status bind_queue(struct bell_mlx5_scene *scene, uint32_t rank, uint32_t queue,
+                                   struct bell_error *err)
+{
+    struct bell_mlx5_queue *q = bell_mlx5_scene_queue(scene, rank, queue);
+    uint32_t number = q->want.is_dc ? scene->dct_number[1 - rank]
+                                    : bell_mlx5_scene_queue(scene, 1 - rank, queue)->binding.qpn;
+    enum bell_status s = bell_mlx5_queue_connect(q, &scene->device.port, number, DC_KEY, err);
+    if (s != BELL_OK)
+        return s;
+    q->binding.source = scene->world.rank[rank].source;
+    q->binding.target = scene->world.rank[1 - rank].target;
+    s = bell_binding_apply(&q->binding, scene->world.rank[rank].sq + queue);
+    return s == BELL_OK ? s
+                        : bell_fail(err, s, "%s: the binding of queue %u of rank %u cannot be posted to",
+                                    scene->device.name, queue, rank);
+}
+
+static enum bell_status set_up(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
+                               const struct bell_run *run, const struct bell_machine *machine, struct bell_error *err)
+{
+    enum bell_status s = build_world(scene, run, err);
+    if (s == BELL_OK)
+        s = bell_mlx5_device_open(&scene->device, ground->calls, machine->device, machine->port, machine->gid, err);
+    if (s == BELL_OK)
+        s = register_memory(scene, err);
+    if (s == BELL_OK)
+        s = open_queues(scene, ground, run->stack, err);
+    if (s == BELL_OK && run->stack->transport == BELL_TRANSPORT_DC)
+        s = open_targets(scene, err);
+    for (uint32_t i = 0; s == BELL_OK && i < BELL_RANKS * scene->world.queues; i++)
+        s = bind_queue(scene, i / scene->world.queues, i % scene->world.queues, err);
+    return s;
+}
+
+enum bell_status bell_mlx5_scene_open(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
+                                      const struct bell_run *run, struct bell_error *err)
+{
+    struct bell_machine machine;
+    memset(scene, 0, sizeof *scene);
+    bell_machine_read(run->machine, &machine);
+    enum bell_status s = check(ground, run, &machine, err);
+    if (s == BELL_OK)
+        s = set_up(scene, ground, run, &machine, err);
+    if (s != BELL_OK)
+        bell_mlx5_scene_close(scene);
+    return s;
+}
+
+void bell_mlx5_scene_close(struct bell_mlx5_scene *scene)
+{
+    const struct bell_mlx5_calls *calls = scene->device.calls;
+    for (uint32_t i = BELL_RANKS; i-- > 0;)
+        if (scene->dct[i])
+            (void)calls->dct_destroy(scene->dct[i]);
+    for (uint32_t i = BELL_RANKS * scene->world.queues; scene->queue && i-- > 0;)
+        bell_mlx5_queue_close(scene->queue + i);
+    for (uint32_t i = 2 * BELL_RANKS; i-- > 0;)
+        if (scene->mr[i])
+            (void)calls->mr_release(scene->mr[i]);
+    if (calls)
+        bell_mlx5_device_close(&scene->device);
+    free(scene->queue);
+    free(scene->arena);
+    memset(scene, 0, sizeof *scene);
+}

@@ -8,6 +8,7 @@
 #ifndef BELL_HW_MLX5_CALLS_H
 #define BELL_HW_MLX5_CALLS_H
 
+#include "core/machine.h"
 #include "core/stack.h"
 
 #define BELL_MLX5_AV_BYTES 48u

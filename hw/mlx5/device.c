@@ -49,8 +49,8 @@ static enum bell_status set_up(struct bell_mlx5_device *d, uint32_t port, uint32
         return s;
     int failure = d->calls->port(d->handle, port, gid, &d->port);
     if (failure)
-        return bell_fail(err, BELL_UNSUPPORTED, "%s: port %u is not active, or has no usable address: %s", d->name, port,
-                         strerror(failure));
+        return bell_fail(err, BELL_UNSUPPORTED, "%s: port %u is not active, or has no usable address: %s", d->name,
+                         port, strerror(failure));
     failure = d->calls->eqn(d->handle, 0, &d->eqn);
     if (failure)
         return bell_mlx5_call_failed(d, "no event queue number for vector 0", failure, err);

@@ -18,11 +18,13 @@
 #include <infiniband/mlx5dv.h>
 #pragma GCC diagnostic pop
 
-#ifndef MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED /* newer than some headers: rdma-core 56.1, mlx5dv.h; refused by older ones */
+/* As in mlx5_api.h of rdma-core 56.1; an older library refuses it. */
+#ifndef MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED
 #define MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED (1u << 31)
 #endif
 
-#define ACCESS_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ACCESS_ALL                                                                                                     \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define HOP_LIMIT 64
 #define MIN_RNR_TIMER 12
 

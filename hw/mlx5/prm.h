@@ -4,7 +4,7 @@
  * A field is a run of bits in a big-endian buffer; bit 0 is the most significant bit of byte 0.  Offsets count from the
  * start of the command or of its answer.  Offsets, sizes, opcodes and values: providers/mlx5/mlx5_ifc.h of rdma-core
  * 56.1; for CREATE_CQ, which rdma-core does not issue itself, drivers/common/mlx5/mlx5_prm.h of DPDK 22.11.
- * tests/mlx5/test_prm.c holds the numbers of a second source beside them. */
+ * tests/mlx5/test_mlx5_prm.c holds the numbers of a second source beside them. */
 #ifndef BELL_HW_MLX5_PRM_H
 #define BELL_HW_MLX5_PRM_H
 
@@ -37,7 +37,6 @@ enum bell_prm_opcode {
 #define BELL_PRM_RQ_NONE 0x3u     /* zero-length receive queue: include/linux/mlx5/qp.h */
 #define BELL_PRM_ATOMIC_IB 0x1u   /* atomics as the InfiniBand specification has them, 8 B */
 #define BELL_PRM_CQE_64_BYTES 0x0u
-#define BELL_PRM_PORT_IB 0x0u     /* port_type; 1 is Ethernet */
 #define BELL_PRM_ADAPTER_PAGE_SHIFT 12u /* log_page_size counts from pages of 4 KiB */
 
 /* name, first bit, bits.  CREATE_QP and the transitions share one QP context, at bit 0xc0. */
@@ -49,7 +48,6 @@ enum bell_prm_opcode {
     X(OUT_NUMBER, 0x48, 24)     /* of the CQ or QP that was made */                                                    \
     X(CAP_LOG_MAX_QP_SZ, 0x108, 8)                                                                                     \
     X(CAP_LOG_MAX_CQ_SZ, 0x148, 8)                                                                                     \
-    X(CAP_PORT_TYPE, 0x236, 2)                                                                                         \
     X(CAP_CQE_VERSION, 0x27c, 4)                                                                                       \
     X(CAP_DCT, 0x29a, 1)                                                                                               \
     X(CAP_CQ_OI, 0x2a0, 1)                                                                                             \
@@ -68,7 +66,6 @@ enum bell_prm_opcode {
     X(CQ_UMEM_ID, 0x2c0, 32)                                                                                           \
     X(CQ_UMEM_VALID, 0x2e0, 1)                                                                                         \
     X(QP_NUMBER, 0x48, 24)      /* transitions only */                                                                 \
-    X(QP_OPT_PARAM_MASK, 0x80, 32)                                                                                     \
     X(QP_ST, 0xc8, 8)                                                                                                  \
     X(QP_PM_STATE, 0xd3, 2)                                                                                            \
     X(QP_PD, 0xe8, 24)                                                                                                 \
@@ -76,7 +73,6 @@ enum bell_prm_opcode {
     X(QP_LOG_MSG_MAX, 0x103, 5)                                                                                        \
     X(QP_LOG_SQ_SIZE, 0x111, 4) /* in basic blocks */                                                                  \
     X(QP_UAR_PAGE, 0x128, 24)                                                                                          \
-    X(QP_USER_INDEX, 0x148, 24)                                                                                        \
     X(QP_LOG_PAGE_SIZE, 0x163, 5)                                                                                      \
     X(QP_REMOTE_QPN, 0x168, 24)                                                                                        \
     X(QP_PKEY_INDEX, 0x190, 16)                                                                                        \
@@ -140,7 +136,7 @@ uint64_t bell_prm_get(const uint8_t *bytes, enum bell_prm_field field);
 /* "CREATE_QP"; never NULL. */
 const char *bell_prm_opcode_text(uint32_t opcode);
 
-/* What a status word of an answer means; never NULL.  Source: enum of MLX5_CMD_STAT_* in include/linux/mlx5/device.h. */
+/* What a status word of an answer means; never NULL.  Source: MLX5_CMD_STAT_* in include/linux/mlx5/device.h. */
 const char *bell_prm_status_text(uint32_t status);
 
 #endif

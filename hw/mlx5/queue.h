@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One send queue on an mlx5 device, made by DevX commands in memory of the caller's choice: CQ, QP, doorbell record, UAR;
- * and the binding by which somebody posts to it. */
+ * One send queue on an mlx5 device, made by DevX commands in memory of the caller's choice: CQ, QP, doorbell record,
+ * UAR; and the binding by which somebody posts to it. */
 #ifndef BELL_HW_MLX5_QUEUE_H
 #define BELL_HW_MLX5_QUEUE_H
 

@@ -15,12 +15,13 @@ static enum bell_status check(const struct bell_mlx5_ground *ground, const struc
         return bell_fail(err, BELL_UNSUPPORTED, "machine.peer: executor mlx5 connects queues of one device in one "
                                                 "process; executor verbs runs between two processes");
     if (run->sink)
-        return bell_fail(err, BELL_UNSUPPORTED, "a trace cannot be written by executor mlx5: deliveries and CQEs happen "
-                                                "in the NIC, which notes nothing; leave -o out");
+        return bell_fail(err, BELL_UNSUPPORTED, "executor mlx5 writes no trace: deliveries and CQEs happen in the NIC, "
+                                                "which notes nothing; leave -o out");
     if (run->program->first_index)
         return bell_fail(err, BELL_UNSUPPORTED, "first_index: the index of a new queue of a NIC starts at 0");
     if (run->program->fault == BELL_FAULT_SILENT)
-        return bell_fail(err, BELL_UNSUPPORTED, "fault=silent: a NIC cannot be told to keep silent; fault=bad-key runs");
+        return bell_fail(err, BELL_UNSUPPORTED, "fault=silent: a NIC cannot be told to keep silent; fault=bad-key "
+                                                "runs");
     if (run->stack->queue_memory == BELL_MEMORY_GPU && !ground->gpu)
         return bell_fail(err, BELL_UNSUPPORTED,
                          "queue_memory=gpu: executor mlx5 posts from CPU threads, and queues in GPU memory are for GPU "

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs on the device in software, posted by hw/mlx5's port through its bindings: what arrives, the bytes of the
+ * WQEs, forwarded doorbells, and each call failing once. */
+#include "hw/mlx5/run.h"
+#include "tests/conform/exec_case.h"
+#include "tests/mlx5/fake.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#ifdef BELL_HAVE_MLX5DV
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <infiniband/mlx5dv.h>
+#pragma GCC diagnostic pop
+#endif
+
+#define HOST "queue_memory=host "
+#define PROXY "submit=proxy queue_memory=host "
+
+static struct fake fake;
+static struct fake_memory gpu;
+static struct bell_error err;
+static struct bell_result result;
+static uint64_t issue_ps[4096], total_ps[4096];
+
+static int start(void **state)
+{
+    (void)state;
+    fake_start(&fake);
+    fake_memory_start(&gpu, BELL_MEMORY_GPU);
+    memset(&err, 0, sizeof err);
+    return 0;
+}
+
+static enum bell_status run(const char *settings, uint64_t bound_ps)
+{
+    struct bell_mlx5_ground ground = { &fake.table, &bell_mlx5_host_memory, &gpu.table };
+    struct exec_case c;
+    exec_case_read(&c, settings);
+    fake.start = (enum bell_nic_start)c.stack.nic_start;
+    struct bell_run r = { .program = &c.program, .stack = &c.stack, .bound_ps = bound_ps };
+    memset(&result, 0, sizeof result);
+    memset(total_ps, 0xff, sizeof total_ps);
+    result.issue_ps = issue_ps;
+    result.total_ps = total_ps;
+    enum bell_status s = bell_mlx5_run(&ground, &r, &result, &err);
+    size_t samples = (size_t)c.program.lanes * c.program.iterations;
+    for (size_t i = 0; s == BELL_OK && i < samples; i++)
+        assert_true(issue_ps[i] <= total_ps[i] && total_ps[i] < UINT64_MAX);
+    assert_true(total_ps[samples] == UINT64_MAX);
+    return s;
+}
+
+static void assert_clean(const char *settings)
+{
+    if (fake.broken[0])
+        fail_msg("%s: %s", settings, fake.broken);
+    assert_int_equal(fake_left(&fake), 0);
+    assert_int_equal(gpu.blocks, 0);
+    assert_int_equal(gpu.registers, 0);
+}
+
+static void assert_runs(const char *settings, const char *path)
+{
+    if (run(settings, EXEC_BOUND_PS) != BELL_OK)
+        fail_msg("%s: %s; %s", settings, err.text, fake.broken);
+    assert_clean(settings);
+    if (path)
+        assert_string_equal(result.path, path);
+    assert_true(fake.wqes > 0 && result.span_ps > 0);
+}
+
+static const char *const cases[] = {
+    HOST "submit=gpu",
+    HOST "submit=gpu cq=collapsed",
+    HOST "submit=gpu transport=dc",
+    HOST "submit=gpu transport=dc cq=collapsed",
+    HOST "submit=gpu payload=pointer bytes=4096",
+    HOST "submit=gpu payload=pointer bytes=4096 cq=collapsed",
+    HOST "submit=gpu transport=dc payload=pointer bytes=1024",
+    HOST "submit=gpu transport=dc payload=pointer bytes=1024 cq=collapsed puts=3 depth=8",
+    HOST "submit=gpu depth=1 puts=3 iterations=50",
+    HOST "submit=gpu depth=8 puts=5 iterations=300 ordering=system-fence",
+    HOST "submit=gpu nic_start=dbrec puts=4 depth=4 ordering=system-release-store",
+    HOST "submit=gpu blueflame=true nic_start=dbrec",
+    HOST "submit=gpu bytes=200 wqes_per_doorbell=4 puts=12 depth=32",
+    HOST "submit=gpu lanes=4 queues=4",
+    HOST "submit=gpu sharing=ordered lanes=4 queues=2 depth=8 puts=3",
+    HOST "submit=gpu sharing=locked lanes=3 cq=collapsed transport=dc depth=8",
+    HOST "submit=gpu sharing=cooperative lanes=6 queues=2 cq=collapsed payload=pointer",
+    HOST "submit=gpu depth=2 puts=25 iterations=4000 warmup=0", /* past the wrap at 65536 */
+    PROXY "ring_depth=8 puts=5 depth=4",
+    PROXY "protocol=tuned payload=pointer bytes=512 lanes=3 queues=3",
+    PROXY "transport=dc batch=3 puts=7 depth=8 cq=collapsed",
+    HOST "submit=gpu pattern=round-trip",
+    HOST "submit=gpu pattern=round-trip transport=dc cq=collapsed",
+    HOST "submit=gpu pattern=round-trip payload=pointer bytes=2048 sharing=locked lanes=2",
+    HOST "submit=gpu pattern=round-trip sharing=cooperative lanes=4 queues=2 signal=separate",
+    PROXY "pattern=round-trip signal=separate bytes=64 puts=2 ring_depth=8",
+    PROXY "pattern=round-trip protocol=tuned payload=pointer bytes=256 lanes=2 queues=2",
+};
+
+static void test_cases(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const char *settings = cases[i / 2];
+        (void)start(NULL);
+        fake.is_ethernet = i % 2;
+        assert_runs(settings, strstr(settings, "submit=proxy") ? "proxy" : "cpu-doorbell");
+        assert_true(fake.by_address > 0 && fake.by_dmabuf == 0);
+    }
+}
+
+/* Queues in memory that the NIC reaches through a dma-buf, at addresses of its own. */
+static void test_gpu_memory(void **state)
+{
+    (void)state;
+    assert_runs("submit=gpu pattern=round-trip cq=collapsed", "cpu-doorbell");
+    assert_int_equal(fake.by_dmabuf, 6);
+    assert_int_equal(gpu.mapped, 2);
+    assert_non_null(strstr(result.notes, "queues in GPU memory, registered as dma-buf, UAR dedicated non-cached"));
+    (void)start(NULL);
+    fake.refuse_dmabuf = true;
+    assert_runs("submit=gpu transport=dc", "cpu-doorbell");
+    assert_int_equal(fake.by_address, 6);
+    assert_non_null(strstr(result.notes, "registered by address"));
+}
+
+/* The register cannot be mapped for the poster: a host thread rings. */
+static void test_forwarded(void **state)
+{
+    static const char *const settings[] = {
+        "submit=gpu puts=9 depth=4 iterations=300",
+        "submit=gpu pattern=round-trip lanes=3 queues=3",
+        "submit=gpu cq=collapsed transport=dc sharing=ordered lanes=4 depth=16",
+        "submit=gpu nic_start=dbrec puts=3",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        (void)start(NULL);
+        gpu.refuse_register = true;
+        assert_runs(settings[i], "host-doorbell");
+        assert_non_null(strstr(result.notes, "rung by a host thread"));
+    }
+}
+
+/* One register for everybody: the NIC goes by the records, because a register in memory keeps one doorbell only. */
+static void test_shared_uar(void **state)
+{
+    (void)state;
+    fake.refuse_uar[BELL_MLX5_UAR_NC_DEDICATED] = true;
+    assert_runs(HOST "submit=gpu nic_start=dbrec lanes=2 queues=2", "cpu-doorbell");
+    assert_non_null(strstr(result.notes, "UAR shared non-cached"));
+}
+
+/* BlueFlame: the register holds the WQE itself, and it is the one that the queue holds. */
+static void test_blueflame(void **state)
+{
+    (void)state;
+    assert_runs(HOST "submit=gpu blueflame=true nic_start=dbrec iterations=1 warmup=0", "cpu-doorbell");
+    assert_non_null(strstr(result.notes, "UAR BlueFlame"));
+    assert_memory_equal(fake.rung, fake.wqe[0].bytes, sizeof fake.rung);
+    (void)start(NULL);
+    assert_runs(HOST "submit=gpu nic_start=dbrec iterations=1 warmup=0", "cpu-doorbell");
+    assert_int_equal(bell_load_be32(fake.rung), 1u << 8); /* a plain doorbell: producer index 1 */
+    assert_int_equal(bell_load_be32(fake.rung + 8), 0);
+}
+
+#ifdef BELL_HAVE_MLX5DV
+/* The WQE of a view, written with rdma-core's helpers. */
+static void with_mlx5dv(uint8_t *out, const struct bell_wqe_view *v, const uint8_t *payload)
+{
+    struct mlx5_wqe_ctrl_seg ctrl;
+    memset(&ctrl, 0, sizeof ctrl);
+    mlx5dv_set_ctrl_seg(&ctrl, v->index16, (uint8_t)v->opcode, 0, v->qpn, v->fm_ce_se, (uint8_t)v->ds, 0, 0);
+    memcpy(out, &ctrl, sizeof ctrl);
+    out += sizeof ctrl;
+    if (v->is_dc) {
+        struct mlx5_wqe_datagram_seg av;
+        struct bell_av a = v->av;
+        memset(&av, 0, sizeof av);
+        mlx5dv_set_dgram_seg(&av, a.dc_key, a.dqp_dct, a.full, a.stat_rate_sl, a.fl_mlid, a.rlid, a.rmac, a.tclass,
+                             a.hop_limit, a.grh_gid_fl, a.rgid);
+        memcpy(out, &av, sizeof av);
+        out += sizeof av;
+    }
+    struct mlx5_wqe_raddr_seg raddr = { htobe64(v->raddr), htobe32(v->rkey), 0 };
+    memcpy(out, &raddr, sizeof raddr);
+    out += sizeof raddr;
+    if (v->has_inline) {
+        uint32_t count = htobe32(v->bytes | MLX5_INLINE_SEG);
+        memcpy(out, &count, sizeof count);
+        memcpy(out + 4, payload, v->bytes);
+    } else {
+        struct mlx5_wqe_data_seg data;
+        mlx5dv_set_data_seg(&data, v->bytes, v->lkey, v->laddr);
+        memcpy(out, &data, sizeof data);
+    }
+}
+
+/* What the NIC fetched from the bound queue, byte by byte. */
+static void test_bytes(void **state)
+{
+    static const char *const settings[] = {
+        HOST "submit=gpu iterations=20",
+        HOST "submit=gpu iterations=20 payload=pointer bytes=4096",
+        HOST "submit=gpu iterations=20 transport=dc bytes=96",
+        HOST "submit=gpu iterations=20 transport=dc payload=pointer bytes=256",
+        PROXY "iterations=20",
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof settings / sizeof *settings; i++) {
+        (void)start(NULL);
+        fake.is_ethernet = i % 2;
+        assert_runs(settings[i / 2], NULL);
+        assert_true(fake.wqes >= 20);
+        for (uint32_t n = 0; n < fake.wqes; n++) {
+            struct bell_wqe_view v;
+            uint8_t expected[BELL_WQE_BYTES_MAX] = { 0 };
+            memset(&v, 0, sizeof v);
+            assert_int_equal(bell_wqe_decode(fake.wqe[n].bytes, fake.wqe_is_dc[n], &v), BELL_OK);
+            with_mlx5dv(expected, &v, fake.wqe[n].bytes + v.inline_offset);
+            assert_memory_equal(fake.wqe[n].bytes, expected, (size_t)v.ds * 16);
+            assert_int_equal(v.qpn & ~0xffu, 0x123400);
+            assert_int_equal(v.opcode, MLX5_OPCODE_RDMA_WRITE);
+        }
+    }
+}
+#else
+static void test_bytes(void **state)
+{
+    (void)state;
+    print_message("infiniband/mlx5dv.h is not there: nothing compared with rdma-core\n");
+    skip();
+}
+#endif
+
+/* Each call fails once: a clean error, or another way that works; and nothing is left behind. */
+static void sweep(const char *settings, bool is_gpu_refused)
+{
+    uint32_t failures = 0;
+    for (uint32_t n = 1;; n++) {
+        (void)start(NULL);
+        fake.fail_at = n;
+        gpu.refuse_register = is_gpu_refused;
+        enum bell_status s = run(settings, EXEC_BOUND_PS);
+        assert_clean(settings);
+        if (fake.calls < n) {
+            assert_int_equal(s, BELL_OK);
+            break;
+        }
+        failures += s != BELL_OK;
+        if (s != BELL_OK && (s == BELL_TIMEOUT || !err.text[0] || (n > 1 && !strstr(err.text, "fake_0"))))
+            fail_msg("%s, call %u: %s: '%s'", settings, n, bell_status_text(s), err.text);
+    }
+    assert_true(failures > 20);
+}
+
+static void test_each_call_fails(void **state)
+{
+    (void)state;
+    sweep(HOST "submit=gpu iterations=2", false);
+    sweep(HOST "submit=gpu iterations=2 transport=dc cq=collapsed", false);
+    sweep("submit=gpu iterations=2", true);
+    sweep(PROXY "iterations=2 lanes=2 queues=2", false);
+    (void)start(NULL);
+    gpu.refuse_alloc = true;
+    assert_int_equal(run("submit=gpu", 0), BELL_NO_MEMORY);
+    assert_non_null(strstr(err.text, "GPU memory for an SQ"));
+    assert_clean("no memory");
+}
+
+static void test_bad_key(void **state)
+{
+    static const char *const settings[] = { HOST "submit=gpu fault=bad-key", HOST "submit=gpu fault=bad-key cq=collapsed",
+                                            PROXY "fault=bad-key" };
+    (void)state;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        (void)start(NULL);
+        assert_int_equal(run(settings[i], EXEC_BOUND_PS), BELL_CQE_ERROR);
+        assert_non_null(strstr(err.text, "syndrome 0x13 (remote access error) for the WQE at index 0 of queue 0"));
+        assert_clean(settings[i]);
+    }
+}
+
+/* A NIC that does not see the doorbells: the wait ends at its bound, and all is taken down. */
+static void test_silence(void **state)
+{
+    (void)state;
+    fake.is_deaf = true;
+    assert_int_equal(run(HOST "submit=gpu", 50000000000u), BELL_TIMEOUT);
+    assert_non_null(strstr(err.text, "rank 0 lane 0 waited to its bound for a CQE"));
+    assert_clean("deaf");
+}
+
+static void refuse(const char *settings, struct bell_machine *machine, const struct bell_sink *sink, bool has_gpu,
+                   const char *words)
+{
+    struct bell_mlx5_ground ground = { &fake.table, &bell_mlx5_host_memory, has_gpu ? &gpu.table : NULL };
+    struct exec_case c;
+    exec_case_read(&c, settings);
+    struct bell_run r = { .program = &c.program, .stack = &c.stack, .sink = sink, .machine = machine };
+    memset(&result, 0, sizeof result);
+    assert_int_equal(bell_mlx5_run(&ground, &r, &result, &err), BELL_UNSUPPORTED);
+    if (!strstr(err.text, words))
+        fail_msg("'%s' is not in: %s", words, err.text);
+    assert_clean(settings);
+}
+
+static void test_refusals(void **state)
+{
+    struct bell_machine machine;
+    struct bell_sink sink = { NULL, NULL };
+    (void)state;
+    bell_machine_read(NULL, &machine);
+    refuse("submit=gpu", NULL, NULL, false, "--set queue_memory=host runs the same stack on CPU threads");
+    refuse(HOST "submit=gpu first_index=5", NULL, NULL, true, "starts at 0");
+    refuse(HOST "submit=gpu fault=silent", NULL, NULL, true, "cannot be told to keep silent");
+    refuse(HOST "submit=gpu", NULL, &sink, true, "writes no trace");
+    (void)snprintf(machine.peer, sizeof machine.peer, "there:1");
+    refuse(HOST "submit=gpu", &machine, NULL, true, "machine.peer");
+    machine.peer[0] = '\0';
+    machine.port = 2;
+    refuse(HOST "submit=gpu", &machine, NULL, true, "port 2 is not active");
+    machine.port = 1;
+    (void)snprintf(machine.device, sizeof machine.device, "other_1");
+    refuse(HOST "submit=gpu", &machine, NULL, true, "there is no other_1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_cases, start),
+        cmocka_unit_test_setup(test_gpu_memory, start),
+        cmocka_unit_test_setup(test_forwarded, start),
+        cmocka_unit_test_setup(test_shared_uar, start),
+        cmocka_unit_test_setup(test_blueflame, start),
+        cmocka_unit_test_setup(test_bytes, start),
+        cmocka_unit_test_setup(test_each_call_fails, start),
+        cmocka_unit_test_setup(test_bad_key, start),
+        cmocka_unit_test_setup(test_silence, start),
+        cmocka_unit_test_setup(test_refusals, start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -2,7 +2,7 @@
  * What one send queue looks like to whoever posts to it, wherever the queue came from: a ConnectX through DevX
  * (hw/mlx5/queue.h), or a software NIC.  A poster on CPU or GPU needs nothing else.
  *
- * All addresses are the poster's: a CPU's pointers, or a GPU's where a GPU posts. */
+ * Addresses are those of whoever stores to them: a CPU's pointers, or a GPU's where a GPU posts. */
 #ifndef BELL_HW_MLX5_BINDING_H
 #define BELL_HW_MLX5_BINDING_H
 
@@ -10,15 +10,15 @@
 
 /* Who stores to the NIC's register. */
 enum bell_ringer {
-    BELL_RINGER_POSTER, /* `doorbell` is the register itself */
-    BELL_RINGER_HOST    /* `doorbell` is a word in host memory, which a CPU thread passes on (hw/mlx5/forward.h) */
+    BELL_RINGER_POSTER,
+    BELL_RINGER_HOST /* a CPU thread, told by the queue's mailbox (core/forward.h); record and register are its own */
 };
 
 struct bell_binding {
     uint64_t wqe;      /* depth * 64 B, 64 B aligned */
     uint64_t cqe;      /* at least cq_depth * 64 B, 64 B aligned, filled as an unused CQ */
     uint64_t dbrec;    /* send word of the doorbell record, 4 B */
-    uint64_t doorbell; /* 8 B that are stored to ring */
+    uint64_t doorbell; /* the register */
     uint32_t blueflame_bytes; /* of the register that takes whole WQEs at `doorbell`; 0: 8 B stores only */
     uint32_t qpn;      /* 24 bits */
     uint32_t depth;    /* basic blocks: a power of two, at most BELL_CQE_DEPTH_MAX */
@@ -32,9 +32,9 @@ struct bell_binding {
     struct bell_region target; /* the peer's memory that they go to; its key is the rkey */
 };
 
-/* Make *sq post to what the binding names.  Its index words, spans, key and number stay as and where they are: they
- * are the poster's own, and no NIC sees them.  BELL_INVALID, and nothing changed: an address is missing or unaligned,
- * or a number out of range. */
+/* Make *sq post to what the binding names.  Its index words, spans, mailbox, key and number stay as and where they are:
+ * they belong to those who post, and no NIC sees them.  BELL_INVALID, and nothing changed: an address is missing or
+ * unaligned, a number is out of range, or there is a mailbox exactly when the poster rings. */
 BELL_PURE enum bell_status bell_binding_apply(const struct bell_binding *b, struct bell_sq *sq)
 {
     uint32_t shift = 0;
@@ -42,7 +42,8 @@ BELL_PURE enum bell_status bell_binding_apply(const struct bell_binding *b, stru
                     && (b->cq_depth & (b->cq_depth - 1)) == 0;
     if (!is_whole || b->depth > BELL_CQE_DEPTH_MAX || (b->cq_depth > 1 && b->cq_depth < b->depth)
         || b->qpn > BELL_QPN_MAX || !b->wqe || b->wqe % BELL_WQE_BLOCK_BYTES || !b->cqe || b->cqe % BELL_CQE_BYTES
-        || !b->dbrec || b->dbrec % 4 || !b->doorbell || b->doorbell % 8)
+        || !b->dbrec || b->dbrec % 4 || !b->doorbell || b->doorbell % 8
+        || (sq->mailbox != NULL) != (b->ringer == BELL_RINGER_HOST))
         return BELL_INVALID;
     while (1u << shift < b->cq_depth)
         shift++;

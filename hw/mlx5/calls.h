@@ -11,6 +11,8 @@
 #include "core/machine.h"
 #include "core/stack.h"
 
+BELL_EXTERN_C_BEGIN
+
 #define BELL_MLX5_AV_BYTES 48u
 
 enum bell_mlx5_uar_kind {
@@ -101,5 +103,7 @@ extern const struct bell_mlx5_memory bell_mlx5_host_memory;
 /* libmlx5's.  Constant. */
 extern const struct bell_mlx5_calls bell_mlx5_library;
 #endif
+
+BELL_EXTERN_C_END
 
 #endif

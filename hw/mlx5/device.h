@@ -7,6 +7,8 @@
 #include "hw/mlx5/calls.h"
 #include "hw/mlx5/prm.h"
 
+BELL_EXTERN_C_BEGIN
+
 struct bell_mlx5_device {
     const struct bell_mlx5_calls *calls;
     void *handle, *pd;
@@ -33,5 +35,7 @@ enum bell_status bell_mlx5_command_failed(const struct bell_mlx5_device *device,
 /* The same after a call that is no command. */
 enum bell_status bell_mlx5_call_failed(const struct bell_mlx5_device *device, const char *what, int failure,
                                        struct bell_error *err);
+
+BELL_EXTERN_C_END
 
 #endif

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+BELL_EXTERN_C_BEGIN
+
 enum bell_prm_opcode {
     BELL_PRM_QUERY_HCA_CAP = 0x100,
     BELL_PRM_CREATE_CQ = 0x400,
@@ -138,5 +140,7 @@ const char *bell_prm_opcode_text(uint32_t opcode);
 
 /* What a status word of an answer means; never NULL.  Source: MLX5_CMD_STAT_* in include/linux/mlx5/device.h. */
 const char *bell_prm_status_text(uint32_t status);
+
+BELL_EXTERN_C_END
 
 #endif

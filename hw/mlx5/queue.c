@@ -93,32 +93,20 @@ static enum bell_status take_uar(struct bell_mlx5_queue *q, struct bell_error *e
     return bell_mlx5_call_failed(q->device, "no UAR, of any kind", failure, err);
 }
 
-/* Give the poster the register, or a word in host memory instead of it. */
-static enum bell_status take_doorbell(struct bell_mlx5_queue *q, struct bell_error *err)
+/* Give the poster the register; when it is refused, the host has to ring. */
+static void map_doorbell(struct bell_mlx5_queue *q)
 {
-    const struct bell_mlx5_memory *m = q->want.memory, *host = q->want.host;
+    const struct bell_mlx5_memory *m = q->want.memory;
     bool is_blueflame = q->uar_kind == BELL_MLX5_UAR_BF && q->device->blueflame_bytes;
     uint64_t address = (uint64_t)(uintptr_t)q->uar.reg;
-    q->binding.ringer = BELL_RINGER_POSTER;
-    if (!q->want.must_host_ring) {
-        /* Of a BlueFlame register both halves; of another the 8 B that are stored to. */
-        size_t bytes = is_blueflame ? 2 * (size_t)q->device->blueflame_bytes : 8;
-        if (m->map_register)
-            q->is_mapped = m->map_register(m->context, q->uar.reg, bytes, &address) == 0;
-        if (!m->map_register || q->is_mapped) {
-            q->binding.doorbell = address;
-            q->binding.blueflame_bytes = is_blueflame ? q->device->blueflame_bytes : 0;
-            return BELL_OK;
-        }
-    }
-    int failure = host->alloc(host->context, host->page_bytes, &q->word);
-    if (failure)
-        return bell_fail(err, BELL_NO_MEMORY, "%s: host memory for a forwarded doorbell: %s", q->device->name,
-                         strerror(failure));
-    q->word_memory = host;
-    q->binding.ringer = BELL_RINGER_HOST;
-    q->binding.doorbell = q->word.address;
-    return BELL_OK;
+    /* Of a BlueFlame register both halves; of another the 8 B that are stored to. */
+    size_t bytes = is_blueflame ? 2 * (size_t)q->device->blueflame_bytes : 8;
+    if (m->map_register && !q->want.must_host_ring)
+        q->is_mapped = m->map_register(m->context, q->uar.reg, bytes, &address) == 0;
+    bool is_host = q->want.must_host_ring || (m->map_register && !q->is_mapped);
+    q->binding.ringer = is_host ? BELL_RINGER_HOST : BELL_RINGER_POSTER;
+    q->binding.doorbell = address;
+    q->binding.blueflame_bytes = is_blueflame && !is_host ? q->device->blueflame_bytes : 0;
 }
 
 static enum bell_status fill_cq(struct bell_mlx5_queue *q, uint32_t entries, struct bell_error *err)
@@ -287,11 +275,11 @@ static enum bell_status make(struct bell_mlx5_queue *q, uint32_t entries, struct
     const struct bell_mlx5_device *d = q->device;
     const struct bell_mlx5_want *want = &q->want;
     enum bell_status s = take_uar(q, err);
-    if (s == BELL_OK)
-        s = take_doorbell(q, err);
-    const struct bell_mlx5_memory *records = q->word_memory ? want->host : want->memory;
-    if (s == BELL_OK)
-        s = make_known(d, &q->wq, want->memory, (size_t)want->depth * BELL_WQE_BLOCK_BYTES, "an SQ", err);
+    if (s != BELL_OK)
+        return s;
+    map_doorbell(q);
+    const struct bell_mlx5_memory *records = q->binding.ringer == BELL_RINGER_HOST ? want->host : want->memory;
+    s = make_known(d, &q->wq, want->memory, (size_t)want->depth * BELL_WQE_BLOCK_BYTES, "an SQ", err);
     if (s == BELL_OK)
         s = make_known(d, &q->cq, want->memory, (size_t)entries * BELL_CQE_BYTES, "a CQ", err);
     if (s == BELL_OK)
@@ -365,8 +353,6 @@ void bell_mlx5_queue_close(struct bell_mlx5_queue *queue)
     forget(d, &queue->record);
     forget(d, &queue->cq);
     forget(d, &queue->wq);
-    if (queue->word_memory)
-        queue->word_memory->free(queue->word_memory->context, &queue->word);
     if (queue->is_mapped)
         queue->want.memory->unmap_register(queue->want.memory->context, queue->uar.reg);
     if (queue->uar.handle)

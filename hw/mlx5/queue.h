@@ -7,10 +7,12 @@
 #include "hw/mlx5/binding.h"
 #include "hw/mlx5/device.h"
 
+BELL_EXTERN_C_BEGIN
+
 /* What a queue should be. */
 struct bell_mlx5_want {
     const struct bell_mlx5_memory *memory; /* of WQEs and CQEs, and of the record unless the host rings */
-    const struct bell_mlx5_memory *host;   /* host memory that the same poster can store to */
+    const struct bell_mlx5_memory *host;   /* host memory, of the record when the host rings */
     uint32_t depth;                        /* basic blocks, a power of two */
     bool is_collapsed;
     bool is_dc;
@@ -34,8 +36,6 @@ struct bell_mlx5_queue {
     const struct bell_mlx5_device *device;
     struct bell_mlx5_want want;
     struct bell_mlx5_known wq, cq, record;
-    const struct bell_mlx5_memory *word_memory; /* NULL: the poster rings itself */
-    struct bell_mlx5_block word;                /* what the poster stores instead of ringing */
     struct bell_mlx5_uar uar;                   /* handle NULL: none */
     enum bell_mlx5_uar_kind uar_kind;
     bool is_mapped; /* the register is mapped for the poster */
@@ -55,5 +55,7 @@ enum bell_status bell_mlx5_queue_connect(struct bell_mlx5_queue *queue, const st
                                          uint32_t peer_number, uint64_t dc_key, struct bell_error *err) BELL_MUST_USE;
 
 void bell_mlx5_queue_close(struct bell_mlx5_queue *queue);
+
+BELL_EXTERN_C_END
 
 #endif

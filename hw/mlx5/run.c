@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hw/mlx5/run.h"
-#include "hw/mlx5/forward.h"
 #include "hw/mlx5/scene.h"
 
 #include <pthread.h>
@@ -26,13 +25,9 @@ struct crew {
     struct member *member; /* of each active rank: lanes, then workers */
     size_t members;
     struct bell_mlx5_group *group; /* one for each queue that a cooperative group shares, or NULL */
-    struct bell_mlx5_forwarded *forwarded;
-    size_t forwards;
-    pthread_t forwarder;
-    pthread_rwlock_t gate;                      /* closed until all threads are there */
-    enum bell_status status;                    /* first failure; valid when team.stop is 1 and all threads are gone */
-    struct bell_lane_id who;                    /* whose it was */
-    uint32_t busy __attribute__((aligned(64))); /* lanes and workers that are not done */
+    pthread_rwlock_t gate;   /* closed until all threads are there */
+    enum bell_status status; /* first failure; valid when team.stop is 1 and all threads are gone */
+    struct bell_lane_id who; /* whose it was */
 };
 
 /* Zeroed and aligned to a cache line; freed with free(). */
@@ -48,17 +43,26 @@ static void *lines(size_t bytes)
 static void init_lane(struct crew *crew, struct member *m, const struct bell_result *result)
 {
     struct bell_world *w = &crew->scene.world;
-    uint32_t rank = m->lane.id.rank, share = w->lanes / w->queues;
+    uint32_t rank = m->lane.id.rank, share = w->lanes / w->queues; /* of a group; probes have none */
     if (crew->group) {
         m->lane.group = &crew->group[rank * w->queues + m->number / share];
         m->lane.id.group_rank = (uint16_t)(m->number % share);
         m->lane.id.group_size = (uint16_t)share;
     }
-    if (rank == 0 && result->issue_ps && result->total_ps) {
+    if (rank == 0 && m->number < bell_program_counted(w->program) && result->issue_ps && result->total_ps) {
         size_t first = (size_t)m->number * w->program->iterations;
         w->rank[0].client[m->number].issue_ps = result->issue_ps + first;
         w->rank[0].client[m->number].total_ps = result->total_ps + first;
     }
+}
+
+/* A lone WQE is one block, and it must not meet a register that takes 8 B only. */
+static bool may_blueflame(const struct bell_mlx5_scene *scene)
+{
+    for (uint32_t i = 0; i < BELL_RANKS * scene->queues; i++)
+        if (scene->queue[i].binding.blueflame_bytes < BELL_MLX5_BLOCK_BYTES)
+            return false;
+    return true;
 }
 
 static void init_member(struct crew *crew, uint32_t rank, uint32_t at, const struct bell_result *result)
@@ -73,11 +77,7 @@ static void init_member(struct crew *crew, uint32_t rank, uint32_t at, const str
     m->lane.id.lane = (uint16_t)at;
     m->lane.id.group_size = 1;
     m->lane.id.actor = BELL_ACTOR_CPU;
-    const struct bell_sq *sq = m->is_worker ? w->rank[rank].worker[m->number].sq : w->rank[rank].client[m->number].sq;
-    uint32_t queue = (uint32_t)(sq - w->rank[rank].sq);
-    /* A lone WQE is one block. */
-    m->lane.may_blueflame =
-        bell_mlx5_scene_queue(&crew->scene, rank, queue)->binding.blueflame_bytes >= BELL_MLX5_BLOCK_BYTES;
+    m->lane.may_blueflame = may_blueflame(&crew->scene);
     if (!m->is_worker)
         init_lane(crew, m, result);
 }
@@ -87,18 +87,15 @@ static enum bell_status muster(struct crew *crew, const struct bell_run *run, co
 {
     const struct bell_world *w = &crew->scene.world;
     size_t queues = (size_t)BELL_RANKS * w->queues, each = (size_t)w->lanes + w->workers;
-    bool is_grouped = run->stack->sharing == BELL_SHARING_COOPERATIVE && w->lanes > w->queues;
+    bool is_grouped = crew->scene.stack.sharing == BELL_SHARING_COOPERATIVE && w->lanes > w->queues;
     crew->team.bound_ps = run->bound_ps ? run->bound_ps : WAIT_BOUND_PS;
     crew->member = lines(BELL_RANKS * each * sizeof *crew->member);
     crew->group = is_grouped ? lines(queues * sizeof *crew->group) : NULL;
-    crew->forwarded = lines(queues * sizeof *crew->forwarded);
-    if (!crew->member || !crew->forwarded || (is_grouped && !crew->group))
+    if (!crew->member || (is_grouped && !crew->group))
         return bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu threads", BELL_RANKS * each);
     for (uint32_t rank = 0; rank < BELL_RANKS; rank++)
         for (uint32_t at = 0; bell_world_is_active(w, rank) && at < each; at++)
             init_member(crew, rank, at, result);
-    for (size_t i = 0; i < queues; i++)
-        crew->forwards += bell_mlx5_forwarded_of(crew->scene.queue + i, crew->forwarded + crew->forwards);
     return BELL_OK;
 }
 
@@ -106,32 +103,17 @@ static void *work(void *argument)
 {
     struct member *m = argument;
     struct crew *crew = m->crew;
-    struct bell_rank *rank = crew->scene.world.rank + m->lane.id.rank;
+    const struct bell_world *w = &crew->scene.world;
+    struct bell_share share = { NULL, NULL, 0 };
+    if (m->is_worker)
+        share = bell_world_share(w, m->lane.id.rank, m->number);
     (void)pthread_rwlock_rdlock(&crew->gate);
     (void)pthread_rwlock_unlock(&crew->gate);
-    enum bell_status s = m->is_worker ? bell_worker_run(&m->lane, rank->worker + m->number)
-                                      : bell_client_run(&m->lane, rank->client + m->number);
+    enum bell_status s = m->is_worker ? bell_serve(&m->lane, &share)
+                                      : bell_client_run(&m->lane, w->rank[m->lane.id.rank].client + m->number);
     if (bell_is_failure(s) && !__atomic_exchange_n(&crew->team.stop, 1, __ATOMIC_RELAXED)) {
         crew->status = s;
         crew->who = m->lane.id;
-    }
-    (void)__atomic_sub_fetch(&crew->busy, 1, __ATOMIC_RELEASE);
-    return NULL;
-}
-
-/* Passes doorbells on until nobody is left to ring. */
-static void *forward(void *argument)
-{
-    struct crew *crew = argument;
-    (void)pthread_rwlock_rdlock(&crew->gate);
-    (void)pthread_rwlock_unlock(&crew->gate);
-    for (bool is_last = false; !is_last;) {
-        bool any = false;
-        is_last = __atomic_load_n(&crew->busy, __ATOMIC_ACQUIRE) == 0; /* looked at before the last turn */
-        for (size_t i = 0; i < crew->forwards; i++)
-            any = bell_mlx5_forward(crew->forwarded + i) || any;
-        if (!any)
-            (void)sched_yield();
     }
     return NULL;
 }
@@ -145,14 +127,12 @@ static bool pin(pthread_t thread, uint32_t core)
 }
 
 static enum bell_status place(const struct crew *crew, const struct bell_machine *machine, size_t started,
-                              bool has_forwarder, struct bell_error *err)
+                              struct bell_error *err)
 {
     uint32_t core = machine->first_core;
     for (size_t i = 0; machine->pin && i < started; i++, core++)
         if (core >= CPU_SETSIZE || !pin(crew->member[i].thread, core))
             return bell_fail(err, BELL_INVALID, "machine.pin: this process cannot have core %u", core);
-    if (machine->pin && has_forwarder && (core >= CPU_SETSIZE || !pin(crew->forwarder, core)))
-        return bell_fail(err, BELL_INVALID, "machine.pin: this process cannot have core %u", core);
     return BELL_OK;
 }
 
@@ -163,21 +143,15 @@ static enum bell_status run_threads(struct crew *crew, const struct bell_machine
 {
     size_t started = 0;
     int failure = 0;
-    bool has_forwarder = false;
     (void)pthread_rwlock_wrlock(&crew->gate);
     for (; started < crew->members && !failure; started += !failure)
         failure = pthread_create(&crew->member[started].thread, NULL, work, &crew->member[started]);
-    crew->busy = (uint32_t)started;
-    if (!failure && crew->forwards) {
-        failure = pthread_create(&crew->forwarder, NULL, forward, crew);
-        has_forwarder = !failure;
-    }
     enum bell_status s = BELL_OK;
     if (failure)
         s = bell_fail(err, BELL_NO_MEMORY, "only %zu of %zu threads could be started: %s", started,
-                      crew->members + (crew->forwards > 0), strerror(failure));
+                      crew->members, strerror(failure));
     else
-        s = place(crew, machine, started, has_forwarder, err);
+        s = place(crew, machine, started, err);
     if (s != BELL_OK)
         __atomic_store_n(&crew->team.stop, 1, __ATOMIC_RELAXED);
     uint64_t began_ps = bell_port_now(&crew->member->lane);
@@ -187,8 +161,6 @@ static enum bell_status run_threads(struct crew *crew, const struct bell_machine
     for (size_t i = 0; i < started; i++)
         (void)pthread_join(crew->member[i].thread, NULL);
     result->span_ps = bell_port_now(&crew->member->lane) - began_ps;
-    if (has_forwarder)
-        (void)pthread_join(crew->forwarder, NULL);
     return s;
 }
 
@@ -197,16 +169,16 @@ static void describe(const struct crew *crew, struct bell_result *result)
     const struct bell_mlx5_device *d = &crew->scene.device;
     const struct bell_mlx5_queue *q = crew->scene.queue;
     static const char *const uars[] = { "dedicated non-cached", "shared non-cached", "BlueFlame" };
-    bool is_forwarded = q->binding.ringer == BELL_RINGER_HOST;
+    bool is_forwarded = q->binding.ringer == BELL_RINGER_HOST, is_proxy = crew->scene.stack.submit == BELL_SUBMIT_PROXY;
     (void)snprintf(result->path, sizeof result->path, "%s",
-                   crew->scene.world.workers ? "proxy" : is_forwarded ? "host-doorbell" : "cpu-doorbell");
+                   is_proxy ? "proxy" : is_forwarded ? "host-doorbell" : "cpu-doorbell");
     (void)snprintf(result->processor, sizeof result->processor, "CPU threads as lanes");
     (void)snprintf(result->notes, sizeof result->notes,
                    "%s port %u (%s), both ranks on it; queues in %s memory, registered %s, UAR %s%s.", d->name,
                    d->port.number, d->port.is_ethernet ? "Ethernet" : "InfiniBand",
                    q->binding.memory == BELL_MEMORY_GPU ? "GPU" : "host",
                    q->wq.way == BELL_MLX5_BY_DMABUF ? "as dma-buf" : "by address", uars[q->uar_kind],
-                   is_forwarded ? ", rung by a host thread" : "");
+                   is_forwarded ? ", rung by CPU workers" : "");
 }
 
 static enum bell_status run_crew(struct crew *crew, const struct bell_run *run, struct bell_result *result,
@@ -228,6 +200,7 @@ static enum bell_status run_crew(struct crew *crew, const struct bell_run *run, 
         bell_world_explain(&crew->scene.world, &crew->who, crew->status, err);
         return crew->status;
     }
+    bell_world_rate(&crew->scene.world, &result->puts, &result->puts_ps);
     return bell_world_verify(&crew->scene.world, err);
 }
 
@@ -245,7 +218,6 @@ enum bell_status bell_mlx5_run(const struct bell_mlx5_ground *ground, const stru
     }
     free(crew->member);
     free(crew->group);
-    free(crew->forwarded);
     free(crew);
     return s;
 }

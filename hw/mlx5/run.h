@@ -7,6 +7,8 @@
 #include "core/exec.h"
 #include "hw/mlx5/calls.h"
 
+BELL_EXTERN_C_BEGIN
+
 /* What a run stands on. */
 struct bell_mlx5_ground {
     const struct bell_mlx5_calls *calls;
@@ -17,5 +19,7 @@ struct bell_mlx5_ground {
 /* Like bell_executor.run.  BELL_UNSUPPORTED and one sentence: this machine, program or stack is beyond it. */
 enum bell_status bell_mlx5_run(const struct bell_mlx5_ground *ground, const struct bell_run *run,
                                struct bell_result *result, struct bell_error *err) BELL_MUST_USE;
+
+BELL_EXTERN_C_END
 
 #endif

@@ -31,15 +31,27 @@ static enum bell_status check(const struct bell_mlx5_ground *ground, const struc
 
 static enum bell_status build_world(struct bell_mlx5_scene *scene, const struct bell_run *run, struct bell_error *err)
 {
-    size_t size = bell_world_size(run->program, run->stack);
+    size_t size = bell_world_size(run->program, &scene->stack);
     size_t whole = (size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    size_t queues = (size_t)BELL_RANKS * run->program->queues;
     scene->arena = aligned_alloc(LINE_BYTES, whole);
-    scene->queue = calloc(queues, sizeof *scene->queue);
-    if (!scene->arena || !scene->queue
-        || bell_world_build(&scene->world, run->program, run->stack, scene->arena, whole) != BELL_OK)
+    if (!scene->arena || bell_world_build(&scene->world, run->program, &scene->stack, scene->arena, whole) != BELL_OK)
         return bell_fail(err, BELL_NO_MEMORY, "out of memory: a world of %zu bytes", size);
     return BELL_OK;
+}
+
+/* The keys that lanes and workers put into WQEs. */
+static void hand_out_keys(struct bell_world *w)
+{
+    uint32_t bad = w->program->fault == BELL_FAULT_BAD_KEY;
+    for (uint32_t i = 0; i < BELL_RANKS; i++) {
+        struct bell_rank *r = w->rank + i;
+        uint32_t rkey = w->rank[1 - i].target.key + bad;
+        r->away.key = rkey;
+        for (uint32_t lane = 0; lane < w->lanes; lane++) {
+            r->client[lane].source.key = r->source.key;
+            r->client[lane].target.key = rkey;
+        }
+    }
 }
 
 /* A region has one key: a source's is used as lkey, a target's as rkey. */
@@ -56,11 +68,7 @@ static enum bell_status register_memory(struct bell_mlx5_scene *scene, struct be
             return bell_mlx5_call_failed(d, "payload memory could not be registered", failure, err);
         r->key = i % 2 ? rkey : lkey;
     }
-    for (uint32_t i = 0; i < BELL_RANKS; i++) /* what workers take for the peer's target */
-        if (scene->world.workers) {
-            bool is_bad = scene->world.program->fault == BELL_FAULT_BAD_KEY;
-            scene->world.rank[i].away.key = scene->world.rank[1 - i].target.key + is_bad;
-        }
+    hand_out_keys(&scene->world);
     return BELL_OK;
 }
 
@@ -75,9 +83,17 @@ static enum bell_status open_targets(struct bell_mlx5_scene *scene, struct bell_
     return BELL_OK;
 }
 
-static enum bell_status open_queues(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
-                                    const struct bell_stack *stack, struct bell_error *err)
+static void close_queues(struct bell_mlx5_scene *scene)
 {
+    for (uint32_t i = BELL_RANKS * scene->queues; scene->queue && i-- > 0;)
+        bell_mlx5_queue_close(scene->queue + i);
+}
+
+/* *is_refused: some poster cannot have its register. */
+static enum bell_status try_queues(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
+                                   bool *is_refused, struct bell_error *err)
+{
+    const struct bell_stack *stack = &scene->stack;
     struct bell_mlx5_want want = {
         .memory = stack->queue_memory == BELL_MEMORY_GPU ? ground->gpu : ground->host,
         .host = ground->host,
@@ -85,13 +101,33 @@ static enum bell_status open_queues(struct bell_mlx5_scene *scene, const struct 
         .is_collapsed = stack->cq == BELL_CQ_COLLAPSED,
         .is_dc = stack->transport == BELL_TRANSPORT_DC,
         .may_blueflame = stack->blueflame,
+        .must_host_ring = stack->doorbell == BELL_WRITER_HOST,
     };
-    for (uint32_t i = 0; i < BELL_RANKS * scene->world.queues; i++) {
+    *is_refused = false;
+    for (uint32_t i = 0; i < BELL_RANKS * scene->queues; i++) {
         enum bell_status s = bell_mlx5_queue_open(scene->queue + i, &scene->device, &want, err);
         if (s != BELL_OK)
             return s;
+        *is_refused = *is_refused || (!want.must_host_ring && scene->queue[i].binding.ringer == BELL_RINGER_HOST);
     }
     return BELL_OK;
+}
+
+/* Where the register is refused to one poster, the host rings for all. */
+static enum bell_status open_queues(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
+                                    struct bell_error *err)
+{
+    bool is_refused = false;
+    scene->queue = calloc((size_t)BELL_RANKS * scene->queues, sizeof *scene->queue);
+    if (!scene->queue)
+        return bell_fail(err, BELL_NO_MEMORY, "out of memory: %u queues", BELL_RANKS * scene->queues);
+    enum bell_status s = try_queues(scene, ground, &is_refused, err);
+    if (s != BELL_OK || !is_refused)
+        return s;
+    close_queues(scene);
+    scene->stack.doorbell = BELL_WRITER_HOST;
+    s = bell_stack_validate(&scene->stack, err);
+    return s == BELL_OK ? try_queues(scene, ground, &is_refused, err) : s;
 }
 
 static enum bell_status bind_queue(struct bell_mlx5_scene *scene, uint32_t rank, uint32_t queue,
@@ -114,17 +150,20 @@ static enum bell_status bind_queue(struct bell_mlx5_scene *scene, uint32_t rank,
 static enum bell_status set_up(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
                                const struct bell_run *run, const struct bell_machine *machine, struct bell_error *err)
 {
-    enum bell_status s = build_world(scene, run, err);
+    scene->stack = *run->stack;
+    scene->queues = run->program->queues;
+    enum bell_status s =
+        bell_mlx5_device_open(&scene->device, ground->calls, machine->device, machine->port, machine->gid, err);
     if (s == BELL_OK)
-        s = bell_mlx5_device_open(&scene->device, ground->calls, machine->device, machine->port, machine->gid, err);
+        s = open_queues(scene, ground, err);
+    if (s == BELL_OK)
+        s = build_world(scene, run, err); /* who rings is known now */
     if (s == BELL_OK)
         s = register_memory(scene, err);
-    if (s == BELL_OK)
-        s = open_queues(scene, ground, run->stack, err);
-    if (s == BELL_OK && run->stack->transport == BELL_TRANSPORT_DC)
+    if (s == BELL_OK && scene->stack.transport == BELL_TRANSPORT_DC)
         s = open_targets(scene, err);
-    for (uint32_t i = 0; s == BELL_OK && i < BELL_RANKS * scene->world.queues; i++)
-        s = bind_queue(scene, i / scene->world.queues, i % scene->world.queues, err);
+    for (uint32_t i = 0; s == BELL_OK && i < BELL_RANKS * scene->queues; i++)
+        s = bind_queue(scene, i / scene->queues, i % scene->queues, err);
     return s;
 }
 
@@ -148,8 +187,7 @@ void bell_mlx5_scene_close(struct bell_mlx5_scene *scene)
     for (uint32_t i = BELL_RANKS; i-- > 0;)
         if (scene->dct[i])
             (void)calls->dct_destroy(scene->dct[i]);
-    for (uint32_t i = BELL_RANKS * scene->world.queues; scene->queue && i-- > 0;)
-        bell_mlx5_queue_close(scene->queue + i);
+    close_queues(scene); /* before the memory that their WQEs may still name */
     for (uint32_t i = 2 * BELL_RANKS; i-- > 0;)
         if (scene->mr[i])
             (void)calls->mr_release(scene->mr[i]);

@@ -8,14 +8,18 @@
 #include "hw/mlx5/queue.h"
 #include "hw/mlx5/run.h"
 
+BELL_EXTERN_C_BEGIN
+
 struct bell_mlx5_scene {
+    struct bell_stack stack; /* the run's, but that the host rings where the register was refused */
     struct bell_world world;
     struct bell_mlx5_device device;
     void *arena;
     void *mr[2 * BELL_RANKS];              /* source and target of each rank */
     void *dct[BELL_RANKS];                 /* DC */
     uint32_t dct_number[BELL_RANKS];
-    struct bell_mlx5_queue *queue;         /* rank by rank, world.queues each */
+    struct bell_mlx5_queue *queue;         /* rank by rank, `queues` each */
+    uint32_t queues;                       /* of a rank */
 };
 
 /* On BELL_OK every queue of the world posts to the device, the regions carry the device's keys, and the caller calls
@@ -28,7 +32,9 @@ void bell_mlx5_scene_close(struct bell_mlx5_scene *scene);
 static inline struct bell_mlx5_queue *bell_mlx5_scene_queue(const struct bell_mlx5_scene *scene, uint32_t rank,
                                                             uint32_t queue)
 {
-    return scene->queue + (size_t)rank * scene->world.queues + queue;
+    return scene->queue + (size_t)rank * scene->queues + queue;
 }
+
+BELL_EXTERN_C_END
 
 #endif

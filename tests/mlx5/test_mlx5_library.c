@@ -303,7 +303,8 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t number, uint32_t ind
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-    struct bell_mlx5_port from = { .number = attr->port_num, .gid_index = attr->grh.sgid_index }, to = { .lid = attr->dlid };
+    struct bell_mlx5_port from = { .number = attr->port_num, .gid_index = attr->grh.sgid_index };
+    struct bell_mlx5_port to = { .lid = attr->dlid };
     struct ah *ah = calloc(1, sizeof *ah);
     (void)pd;
     assert_int_equal(attr->port_num, 1);

@@ -50,7 +50,7 @@ static enum bell_status run(const char *settings, uint64_t bound_ps)
     result.issue_ps = issue_ps;
     result.total_ps = total_ps;
     enum bell_status s = bell_mlx5_run(&ground, &r, &result, &err);
-    size_t samples = (size_t)c.program.lanes * c.program.iterations;
+    size_t samples = (size_t)bell_program_counted(&c.program) * c.program.iterations;
     for (size_t i = 0; s == BELL_OK && i < samples; i++)
         assert_true(issue_ps[i] <= total_ps[i] && total_ps[i] < UINT64_MAX);
     assert_true(total_ps[samples] == UINT64_MAX);
@@ -74,6 +74,7 @@ static void assert_runs(const char *settings, const char *path)
     if (path)
         assert_string_equal(result.path, path);
     assert_true(fake.wqes > 0 && result.span_ps > 0);
+    assert_true((strstr(settings, "stream") || strstr(settings, "probe")) == (result.puts > 0 && result.puts_ps > 0));
 }
 
 static const char *const cases[] = {
@@ -95,7 +96,10 @@ static const char *const cases[] = {
     HOST "submit=gpu sharing=locked lanes=3 cq=collapsed transport=dc depth=8",
     HOST "submit=gpu sharing=cooperative lanes=6 queues=2 cq=collapsed payload=pointer",
     HOST "submit=gpu depth=2 puts=25 iterations=4000 warmup=0", /* past the wrap at 65536 */
+    HOST "submit=gpu pattern=stream iterations=500 depth=16",
+    HOST "submit=gpu pattern=probe lanes=3 queues=3",
     PROXY "ring_depth=8 puts=5 depth=4",
+    PROXY "lanes=4 queues=4 workers=2 puts=3",
     PROXY "protocol=tuned payload=pointer bytes=512 lanes=3 queues=3",
     PROXY "transport=dc batch=3 puts=7 depth=8 cq=collapsed",
     HOST "submit=gpu pattern=round-trip",
@@ -141,13 +145,14 @@ static void test_forwarded(void **state)
         "submit=gpu pattern=round-trip lanes=3 queues=3",
         "submit=gpu cq=collapsed transport=dc sharing=ordered lanes=4 depth=16",
         "submit=gpu nic_start=dbrec puts=3",
+        "submit=gpu pattern=stream lanes=4 queues=4 workers=2",
     };
     (void)state;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         (void)start(NULL);
         gpu.refuse_register = true;
         assert_runs(settings[i], "host-doorbell");
-        assert_non_null(strstr(result.notes, "rung by a host thread"));
+        assert_non_null(strstr(result.notes, "rung by CPU workers"));
     }
 }
 
@@ -279,8 +284,8 @@ static void test_each_call_fails(void **state)
 
 static void test_bad_key(void **state)
 {
-    static const char *const settings[] = { HOST "submit=gpu fault=bad-key", HOST "submit=gpu fault=bad-key cq=collapsed",
-                                            PROXY "fault=bad-key" };
+    static const char *const settings[] = { HOST "submit=gpu fault=bad-key",
+                                            HOST "submit=gpu fault=bad-key cq=collapsed", PROXY "fault=bad-key" };
     (void)state;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         (void)start(NULL);

@@ -5,6 +5,7 @@
 #include "tests/mlx5/fake.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,16 @@ static struct fake fake;
 static struct fake_memory gpu;
 static struct bell_mlx5_device device;
 static struct bell_error err;
+
+static int files; /* open at the start of the test */
+
+static int open_files(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
 
 static void open_device(void)
 {
@@ -31,6 +42,7 @@ static void assert_clean(void)
     assert_int_equal(fake_left(&fake), 0);
     assert_int_equal(gpu.blocks, 0);
     assert_int_equal(gpu.registers, 0);
+    assert_int_equal(open_files(), files);
 }
 
 static int start(void **state)
@@ -38,6 +50,7 @@ static int start(void **state)
     (void)state;
     fake_start(&fake);
     fake_memory_start(&gpu, BELL_MEMORY_GPU);
+    files = open_files();
     return 0;
 }
 

@@ -173,7 +173,8 @@ static void test_blueflame(void **state)
     assert_non_null(strstr(result.notes, "UAR BlueFlame"));
     assert_memory_equal(fake.rung, fake.wqe[0].bytes, sizeof fake.rung);
     (void)start(NULL);
-    assert_runs(HOST "submit=gpu nic_start=dbrec iterations=1 warmup=0", "cpu-doorbell");
+    fake.refuse_uar[BELL_MLX5_UAR_BF] = true; /* asked for, and not to be had: 8 B and no more */
+    assert_runs(HOST "submit=gpu blueflame=true iterations=1 warmup=0", "cpu-doorbell");
     assert_int_equal(bell_load_be32(fake.rung), 1u << 8); /* a plain doorbell: producer index 1 */
     assert_int_equal(bell_load_be32(fake.rung + 8), 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hw/mlx5/run.h"
 #include "hw/mlx5/scene.h"
+#include "hw/soft/cores.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@ struct member {
     struct crew *crew;
     uint32_t number; /* of the lane or worker in its rank */
     bool is_worker;
+    bool is_bound; /* to its core */
+    uint32_t core;
     pthread_t thread;
 } __attribute__((aligned(64)));
 
@@ -107,6 +110,8 @@ static void *work(void *argument)
     struct bell_share share = { NULL, NULL, 0 };
     if (m->is_worker)
         share = bell_world_share(w, m->lane.id.rank, m->number);
+    if (m->is_bound)
+        (void)bell_core_bind(m->core);
     (void)pthread_rwlock_rdlock(&crew->gate);
     (void)pthread_rwlock_unlock(&crew->gate);
     enum bell_status s = m->is_worker ? bell_serve(&m->lane, &share)
@@ -118,28 +123,26 @@ static void *work(void *argument)
     return NULL;
 }
 
-static bool pin(pthread_t thread, uint32_t core)
+/* A core for each thread, when they are wanted. */
+static enum bell_status choose_cores(struct crew *crew, const struct bell_machine *machine, struct bell_error *err)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    return pthread_setaffinity_np(thread, sizeof set, &set) == 0;
+    if (!machine->pin)
+        return BELL_OK;
+    uint32_t *core = malloc(crew->members * sizeof *core);
+    if (!core)
+        return bell_fail(err, BELL_NO_MEMORY, "out of memory: cores of %zu threads", crew->members);
+    enum bell_status s = bell_cores_choose(machine->first_core, (uint32_t)crew->members, core, err);
+    for (size_t i = 0; s == BELL_OK && i < crew->members; i++) {
+        crew->member[i].core = core[i];
+        crew->member[i].is_bound = true;
+    }
+    free(core);
+    return s;
 }
 
-static enum bell_status place(const struct crew *crew, const struct bell_machine *machine, size_t started,
-                              struct bell_error *err)
-{
-    uint32_t core = machine->first_core;
-    for (size_t i = 0; machine->pin && i < started; i++, core++)
-        if (core >= CPU_SETSIZE || !pin(crew->member[i].thread, core))
-            return bell_fail(err, BELL_INVALID, "machine.pin: this process cannot have core %u", core);
-    return BELL_OK;
-}
-
-/* Threads wait at the gate until all are there and in their places; when that fails, those that are there leave at
- * their first wait. */
-static enum bell_status run_threads(struct crew *crew, const struct bell_machine *machine, struct bell_result *result,
-                                    struct bell_error *err)
+/* Threads wait at the gate until all are there; when one cannot be started, those that are leave at their first wait.
+ */
+static enum bell_status run_threads(struct crew *crew, struct bell_result *result, struct bell_error *err)
 {
     size_t started = 0;
     int failure = 0;
@@ -150,8 +153,6 @@ static enum bell_status run_threads(struct crew *crew, const struct bell_machine
     if (failure)
         s = bell_fail(err, BELL_NO_MEMORY, "only %zu of %zu threads could be started: %s", started,
                       crew->members, strerror(failure));
-    else
-        s = place(crew, machine, started, err);
     if (s != BELL_OK)
         __atomic_store_n(&crew->team.stop, 1, __ATOMIC_RELAXED);
     uint64_t began_ps = bell_port_now(&crew->member->lane);
@@ -170,8 +171,7 @@ static void describe(const struct crew *crew, struct bell_result *result)
     const struct bell_mlx5_queue *q = crew->scene.queue;
     static const char *const uars[] = { "dedicated non-cached", "shared non-cached", "BlueFlame" };
     bool is_forwarded = q->binding.ringer == BELL_RINGER_HOST, is_proxy = crew->scene.stack.submit == BELL_SUBMIT_PROXY;
-    (void)snprintf(result->path, sizeof result->path, "%s",
-                   is_proxy ? "proxy" : is_forwarded ? "host-doorbell" : "cpu-doorbell");
+    (void)snprintf(result->path, sizeof result->path, "%s", is_proxy ? "proxy" : "host-doorbell");
     (void)snprintf(result->processor, sizeof result->processor, "CPU threads as lanes");
     (void)snprintf(result->notes, sizeof result->notes,
                    "%s port %u (%s), both ranks on it; queues in %s memory, registered %s, UAR %s%s.", d->name,
@@ -192,7 +192,9 @@ static enum bell_status run_crew(struct crew *crew, const struct bell_run *run, 
     if (pthread_rwlock_init(&crew->gate, NULL) != 0)
         return bell_fail(err, BELL_NO_MEMORY, "out of memory: a lock");
     describe(crew, result);
-    s = run_threads(crew, &machine, result, err);
+    s = choose_cores(crew, &machine, err);
+    if (s == BELL_OK)
+        s = run_threads(crew, result, err);
     (void)pthread_rwlock_destroy(&crew->gate);
     if (s != BELL_OK)
         return s;

@@ -19,9 +19,10 @@ static enum bell_status check(const struct bell_mlx5_ground *ground, const struc
                                                 "which notes nothing; leave -o out");
     if (run->program->first_index)
         return bell_fail(err, BELL_UNSUPPORTED, "first_index: the index of a new queue of a NIC starts at 0");
-    if (run->program->fault == BELL_FAULT_SILENT)
-        return bell_fail(err, BELL_UNSUPPORTED, "fault=silent: a NIC cannot be told to keep silent; fault=bad-key "
-                                                "runs");
+    char fault[32];
+    bell_field_text(bell_field_find(bell_program_fields, "fault"), run->program, fault, sizeof fault);
+    if (run->program->fault != BELL_FAULT_NONE && run->program->fault != BELL_FAULT_BAD_KEY)
+        return bell_fail(err, BELL_UNSUPPORTED, "fault=%s: a NIC cannot be told to; fault=bad-key runs", fault);
     if (run->stack->queue_memory == BELL_MEMORY_GPU && !ground->gpu)
         return bell_fail(err, BELL_UNSUPPORTED,
                          "queue_memory=gpu: executor mlx5 posts from CPU threads, and queues in GPU memory are for GPU "

@@ -91,7 +91,7 @@ static bool serve(struct fake *f, struct fake_qp *qp)
     while (bell_nic_fetch(&f->lane, &qp->nicq, &work) == BELL_OK) {
         if (f->wqes < FAKE_WQES) {
             f->wqe_is_dc[f->wqes] = qp->sq.is_dc;
-            f->wqe[f->wqes++] = work.wqe;
+            memcpy(f->wqe[f->wqes++], work.bytes, sizeof f->wqe[0]);
         }
         if (qp->sq.is_dc && !work.syndrome && !has_target(f, &work.view.av))
             work.syndrome = BELL_SYNDROME_RETRY_EXCEEDED;

@@ -92,7 +92,7 @@ struct fake {
     bool stop;
     struct bell_soft soft;
     struct bell_lane lane;
-    struct bell_wqe wqe[FAKE_WQES]; /* the first ones that the NIC fetched */
+    uint8_t wqe[FAKE_WQES][BELL_WQE_BYTES_MAX]; /* the first ones that the NIC fetched */
     bool wqe_is_dc[FAKE_WQES];
     uint32_t wqes;
     uint8_t rung[64]; /* what the first register held in the end */

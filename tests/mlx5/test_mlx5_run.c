@@ -90,6 +90,7 @@ static const char *const cases[] = {
     HOST "submit=gpu depth=8 puts=5 iterations=300 ordering=system-fence",
     HOST "submit=gpu nic_start=dbrec puts=4 depth=4 ordering=system-release-store",
     HOST "submit=gpu blueflame=true nic_start=dbrec",
+    HOST "submit=gpu blueflame=true",
     HOST "submit=gpu bytes=200 wqes_per_doorbell=4 puts=12 depth=32",
     HOST "submit=gpu lanes=4 queues=4",
     HOST "submit=gpu sharing=ordered lanes=4 queues=2 depth=8 puts=3",
@@ -117,7 +118,7 @@ static void test_cases(void **state)
         const char *settings = cases[i / 2];
         (void)start(NULL);
         fake.is_ethernet = i % 2;
-        assert_runs(settings, strstr(settings, "submit=proxy") ? "proxy" : "cpu-doorbell");
+        assert_runs(settings, strstr(settings, "submit=proxy") ? "proxy" : "host-doorbell");
         assert_true(fake.by_address > 0 && fake.by_dmabuf == 0);
     }
 }
@@ -126,13 +127,13 @@ static void test_cases(void **state)
 static void test_gpu_memory(void **state)
 {
     (void)state;
-    assert_runs("submit=gpu pattern=round-trip cq=collapsed", "cpu-doorbell");
+    assert_runs("submit=gpu pattern=round-trip cq=collapsed", "host-doorbell");
     assert_int_equal(fake.by_dmabuf, 6);
     assert_int_equal(gpu.mapped, 2);
     assert_non_null(strstr(result.notes, "queues in GPU memory, registered as dma-buf, UAR dedicated non-cached"));
     (void)start(NULL);
     fake.refuse_dmabuf = true;
-    assert_runs("submit=gpu transport=dc", "cpu-doorbell");
+    assert_runs("submit=gpu transport=dc", "host-doorbell");
     assert_int_equal(fake.by_address, 6);
     assert_non_null(strstr(result.notes, "registered by address"));
 }
@@ -161,7 +162,7 @@ static void test_shared_uar(void **state)
 {
     (void)state;
     fake.refuse_uar[BELL_MLX5_UAR_NC_DEDICATED] = true;
-    assert_runs(HOST "submit=gpu nic_start=dbrec lanes=2 queues=2", "cpu-doorbell");
+    assert_runs(HOST "submit=gpu nic_start=dbrec lanes=2 queues=2", "host-doorbell");
     assert_non_null(strstr(result.notes, "UAR shared non-cached"));
 }
 
@@ -169,12 +170,12 @@ static void test_shared_uar(void **state)
 static void test_blueflame(void **state)
 {
     (void)state;
-    assert_runs(HOST "submit=gpu blueflame=true nic_start=dbrec iterations=1 warmup=0", "cpu-doorbell");
+    assert_runs(HOST "submit=gpu blueflame=true nic_start=dbrec iterations=1 warmup=0", "host-doorbell");
     assert_non_null(strstr(result.notes, "UAR BlueFlame"));
-    assert_memory_equal(fake.rung, fake.wqe[0].bytes, sizeof fake.rung);
+    assert_memory_equal(fake.rung, fake.wqe[0], sizeof fake.rung);
     (void)start(NULL);
     fake.refuse_uar[BELL_MLX5_UAR_BF] = true; /* asked for, and not to be had: 8 B and no more */
-    assert_runs(HOST "submit=gpu blueflame=true iterations=1 warmup=0", "cpu-doorbell");
+    assert_runs(HOST "submit=gpu blueflame=true iterations=1 warmup=0", "host-doorbell");
     assert_int_equal(bell_load_be32(fake.rung), 1u << 8); /* a plain doorbell: producer index 1 */
     assert_int_equal(bell_load_be32(fake.rung + 8), 0);
 }
@@ -231,9 +232,9 @@ static void test_bytes(void **state)
             struct bell_wqe_view v;
             uint8_t expected[BELL_WQE_BYTES_MAX] = { 0 };
             memset(&v, 0, sizeof v);
-            assert_int_equal(bell_wqe_decode(fake.wqe[n].bytes, fake.wqe_is_dc[n], &v), BELL_OK);
-            with_mlx5dv(expected, &v, fake.wqe[n].bytes + v.inline_offset);
-            assert_memory_equal(fake.wqe[n].bytes, expected, (size_t)v.ds * 16);
+            assert_int_equal(bell_wqe_decode(fake.wqe[n], fake.wqe_is_dc[n], &v), BELL_OK);
+            with_mlx5dv(expected, &v, fake.wqe[n] + v.inline_offset);
+            assert_memory_equal(fake.wqe[n], expected, (size_t)v.ds * 16);
             assert_int_equal(v.qpn & ~0xffu, 0x123400);
             assert_int_equal(v.opcode, MLX5_OPCODE_RDMA_WRITE);
         }
@@ -328,7 +329,8 @@ static void test_refusals(void **state)
     bell_machine_read(NULL, &machine);
     refuse("submit=gpu", NULL, NULL, false, "--set queue_memory=host runs the same stack on CPU threads");
     refuse(HOST "submit=gpu first_index=5", NULL, NULL, true, "starts at 0");
-    refuse(HOST "submit=gpu fault=silent", NULL, NULL, true, "cannot be told to keep silent");
+    refuse(HOST "submit=gpu fault=silent", NULL, NULL, true, "fault=silent: a NIC cannot be told to");
+    refuse(HOST "submit=gpu fault=error-cqe", NULL, NULL, true, "fault=error-cqe: a NIC cannot be told to");
     refuse(HOST "submit=gpu", NULL, &sink, true, "writes no trace");
     (void)snprintf(machine.peer, sizeof machine.peer, "there:1");
     refuse(HOST "submit=gpu", &machine, NULL, true, "machine.peer");
@@ -336,6 +338,9 @@ static void test_refusals(void **state)
     machine.port = 2;
     refuse(HOST "submit=gpu", &machine, NULL, true, "port 2 is not active");
     machine.port = 1;
+    machine.pin = true;
+    machine.first_core = 4000;
+    refuse(HOST "submit=gpu", &machine, NULL, true, "machine.pin");
     (void)snprintf(machine.device, sizeof machine.device, "other_1");
     refuse(HOST "submit=gpu", &machine, NULL, true, "there is no other_1");
 }

@@ -360,7 +360,7 @@ static int lib_dct_create(void *pd, const struct bell_mlx5_port *port, uint64_t 
         t->qp = mlx5dv_create_qp(device, &plain, &own);
     }
     int refused = t->qp ? target_to_rtr(t, port) : failure();
-    if (refused) {
+    if (refused || !t->qp) {
         (void)lib_dct_destroy(t);
         return refused;
     }

@@ -332,6 +332,7 @@ enum bell_status bell_mlx5_queue_connect(struct bell_mlx5_queue *queue, const st
         return bell_mlx5_call_failed(d, "no path to the peer's port", failure, err);
     bytes[8] |= 0x80; /* all 48 bytes count (core/wqe.h) */
     struct bell_av av;
+    memset(&av, 0, sizeof av);
     bell_wqe_get_av(bytes, &av);
     av.dc_key = dc_key;
     av.dqp_dct = peer_number;

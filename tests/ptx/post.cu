@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One kernel an ordering, each posting one 8 B inline put by the only lane of its queue; test_ptx.sh reads what nvcc
+ * makes of the code between the two marks.  The queue is never full (flow: none), so that no poll is in between. */
+#include "core/sq.h"
+
+static __device__ __forceinline__ void post(enum bell_ordering ordering, struct bell_lane *lane, struct bell_sq sq,
+                                            struct bell_wqe_request request, uint64_t *out)
+{
+    struct bell_stack stack = {};
+    struct bell_completion done = {};
+    uint64_t value = out[0], end = 0;
+    stack.ordering = ordering;
+    stack.sharing = BELL_SHARING_OWNER;
+    stack.flow = BELL_FLOW_NONE;
+    sq.is_dc = false;
+    sq.memory = BELL_MEMORY_GPU;
+    request.opcode = BELL_WQE_WRITE;
+    request.opmod = 0;
+    request.bytes = sizeof value;
+    request.inline_data = &value;
+    asm volatile("// bell begin" ::: "memory");
+    enum bell_status s = bell_sq_put(lane, &sq, &stack, &request, 1, &end, &done);
+    asm volatile("// bell end" ::: "memory");
+    out[1] = end;
+    out[2] = s;
+}
+
+#define POST(name, ordering)                                                                                           \
+    extern "C" __global__ void post_##name(struct bell_lane lane, struct bell_sq sq, struct bell_wqe_request request, \
+                                           uint64_t *out)                                                              \
+    {                                                                                                                  \
+        post(ordering, &lane, sq, request, out);                                                                       \
+    }
+
+POST(none, BELL_ORDERING_NONE)
+POST(gpu_fence, BELL_ORDERING_GPU_FENCE)
+POST(gpu_fence_dbrec, BELL_ORDERING_GPU_FENCE_DBREC)
+POST(gpu_release, BELL_ORDERING_GPU_RELEASE)
+POST(threadfence, BELL_ORDERING_THREADFENCE)
+POST(sys_release, BELL_ORDERING_SYS_RELEASE)
+POST(sys_fence, BELL_ORDERING_SYS_FENCE)
+
+static_assert(BELL_ORDERINGS == 7, "an ordering is missing above and in test_ptx.sh");

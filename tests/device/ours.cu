@@ -10,23 +10,29 @@ namespace
 struct ours_state {
     struct bell_sq_words words;
     uint64_t span[RIG_DEPTH];
+    struct bell_cuda_common common; /* nobody stops anybody here */
 };
 
 ours_state *state; /* GPU memory */
 
-template <bool INLINE> __global__ void post_ours(struct bell_sq sq_in, struct rig_post p)
+/* As executor cuda runs a lane: descriptor and indices in registers, the indices written back at the end. */
+template <bool INLINE> __global__ void post_ours(struct bell_sq sq, ours_state *own, struct rig_post p)
 {
-    struct bell_sq sq = sq_in;
-    sq.is_dc = false; /* said here, so that the compiler builds the WQE in registers */
     struct bell_lane lane = {};
     struct bell_stack stack = {};
     struct bell_completion done = {};
+    struct bell_sq_words words = own->words;
     struct rig_outcome o = { 0, RIG_OK, 0 };
+    lane.common = &own->common;
     lane.id.group_size = 1;
-    lane.bound_ps = p.bound_ns * 1000;
+    lane.bound_ns = p.bound_ns;
+    lane.is_private = true;
     stack.ordering = BELL_ORDERING_GPU_FENCE;
     stack.sharing = BELL_SHARING_OWNER;
     stack.flow = BELL_FLOW_POLL;
+    sq.words = &words;
+    sq.mailbox = NULL; /* these two are constants here, as in the executor's kernels */
+    sq.is_dc = false;
     for (uint64_t put = 0; put < p.puts && o.status == RIG_OK; put++) {
         struct bell_wqe_request r = {};
         uint64_t value = bell_device_word(put, 0), end = 0, start = rig_cycles();
@@ -48,6 +54,7 @@ template <bool INLINE> __global__ void post_ours(struct bell_sq sq_in, struct ri
         }
         o.detail = s;
     }
+    own->words = words;
     *p.outcome = o;
 }
 
@@ -67,13 +74,14 @@ struct bell_sq sq_of(const struct bell_device_queue *q)
         sq.cq_shift++;
     sq.qpn = q->qpn;
     sq.memory = BELL_MEMORY_HOST;
+    sq.words_memory = BELL_MEMORY_GPU;
     return sq;
 }
 
 template <bool INLINE> void launch(const struct bell_device_queue *queue, const struct rig_post *post)
 {
     rig_cuda(cudaMemset(state, 0, sizeof *state), "cudaMemset");
-    post_ours<INLINE><<<1, 1>>>(sq_of(queue), *post);
+    post_ours<INLINE><<<1, 1>>>(sq_of(queue), state, *post);
 }
 
 } // namespace

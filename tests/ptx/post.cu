@@ -3,33 +3,38 @@
  * makes of the code between the two marks.  The queue is never full (flow: none), so that no poll is in between. */
 #include "core/sq.h"
 
-static __device__ __forceinline__ void post(enum bell_ordering ordering, struct bell_lane *lane, struct bell_sq sq,
+static __device__ __forceinline__ void post(enum bell_ordering ordering, struct bell_sq sq,
                                             struct bell_wqe_request request, uint64_t *out)
 {
+    struct bell_lane lane = {};
     struct bell_stack stack = {};
     struct bell_completion done = {};
+    struct bell_sq_words words = *sq.words;
     uint64_t value = out[0], end = 0;
+    lane.is_private = true; /* one owner: the indices are in registers */
     stack.ordering = ordering;
     stack.sharing = BELL_SHARING_OWNER;
     stack.flow = BELL_FLOW_NONE;
+    sq.words = &words;
+    sq.mailbox = NULL;
     sq.is_dc = false;
-    sq.memory = BELL_MEMORY_GPU;
+    sq.memory = sq.words_memory = BELL_MEMORY_GPU;
     request.opcode = BELL_WQE_WRITE;
     request.opmod = 0;
     request.bytes = sizeof value;
     request.inline_data = &value;
     asm volatile("// bell begin" ::: "memory");
-    enum bell_status s = bell_sq_put(lane, &sq, &stack, &request, 1, &end, &done);
+    enum bell_status s = bell_sq_put(&lane, &sq, &stack, &request, 1, &end, &done);
     asm volatile("// bell end" ::: "memory");
-    out[1] = end;
-    out[2] = s;
+    out[1] = words.reserved;
+    out[2] = end;
+    out[3] = s;
 }
 
 #define POST(name, ordering)                                                                                           \
-    extern "C" __global__ void post_##name(struct bell_lane lane, struct bell_sq sq, struct bell_wqe_request request, \
-                                           uint64_t *out)                                                              \
+    extern "C" __global__ void post_##name(struct bell_sq sq, struct bell_wqe_request request, uint64_t *out)         \
     {                                                                                                                  \
-        post(ordering, &lane, sq, request, out);                                                                       \
+        post(ordering, sq, request, out);                                                                              \
     }
 
 POST(none, BELL_ORDERING_NONE)

@@ -36,26 +36,23 @@ operations() {
         }' "$work/post.ptx"
 }
 
-# What every ordering does first, with one owner: look at the two indices, move `reserved`, store the 48 B of the WQE
-# and how many blocks it has.
-reserve_and_build() {
+# What every ordering does first, with one owner whose indices are in registers: store the 48 B of the WQE, and how many
+# blocks it has.
+build() {
     cat <<-END
-	ld.relaxed.gpu.global.u64
-	ld.relaxed.gpu.global.u64
-	st.relaxed.gpu.global.u64
-	st.relaxed.gpu.global.v2.b64
-	st.relaxed.gpu.global.v2.b64
-	st.relaxed.gpu.global.v2.b64
-	st.relaxed.gpu.global.u64
+	st.global.v2.b64
+	st.global.v2.b64
+	st.global.v2.b64
+	st.global.u64
 	END
 }
 
 failed=0
-# expect ORDERING OPERATION...: after those, these.
+# expect ORDERING OPERATION...: after the build, these.
 expect() {
     name=$1
     shift
-    reserve_and_build > "$work/expected"
+    build > "$work/expected"
     printf '%s\n' "$@" >> "$work/expected"
     operations "$name" > "$work/is"
     if diff -u "$work/expected" "$work/is" > "$work/diff"; then

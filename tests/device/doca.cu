@@ -147,6 +147,7 @@ const doca_handler sm_db = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB;
 const doca_handler proxy = DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
 
 const enum bell_nic_start at_doorbell = BELL_NIC_START_DOORBELL, at_record = BELL_NIC_START_DBREC;
+const enum bell_nic_start at_index = BELL_NIC_START_MAILBOX; /* in the word that DOCA's CPU_PROXY writes */
 const uint32_t few = 4096, many = 70000; /* many: indices past 2^16 */
 
 const struct rig_case cases[] = {
@@ -158,11 +159,11 @@ const struct rig_case cases[] = {
     { "DOCA put, shared", false, 64, few, 1, at_doorbell, false, launch<false, shared, sm_db>, check },
     { "DOCA p, shared, a stream", true, 8, many, 64, at_doorbell, false, launch<true, shared, sm_db>, check },
     { "DOCA p, shared, a CPU rings", true, 8, few, 1, at_doorbell, true, launch<true, shared, proxy>, check },
+    { "DOCA p, shared, NIC reads the index", true, 8, few, 1, at_index, false, launch<true, shared, proxy>, check },
     { "DOCA put, shared, a CPU rings", false, 64, few, 1, at_doorbell, true, launch<false, shared, proxy>, check },
 #ifdef BELL_DOCA_NO_DBR
-    /* No record is written, so the NIC starts at the doorbell. */
-    { "DOCA p, shared, no record", true, 8, few, 1, at_doorbell, false, launch<true, shared, BELL_DOCA_NO_DBR>,
-      check },
+    { "DOCA p, shared, no record", true, 8, few, 1, BELL_NIC_START_DBRLESS, false,
+      launch<true, shared, BELL_DOCA_NO_DBR>, check },
 #endif
     { "ours, inline, owner, gpu-fence", true, 8, few, 1, at_doorbell, false, ours_launch_inline, ours_check },
     { "ours, inline, NIC starts at the record", true, 8, few, 1, at_record, false, ours_launch_inline, ours_check },

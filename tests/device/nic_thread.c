@@ -27,7 +27,7 @@ void bell_device_queue_reset(const struct bell_device_queue *q)
     for (uint32_t i = 0; i < q->depth; i++)
         bell_cqe_fill_ring(q->cqe + i);
     *q->dbrec = bell_dbrec_value(0);
-    *q->doorbell = bell_wqe_doorbell(q->qpn, 0);
+    *q->doorbell = q->start == BELL_NIC_START_MAILBOX ? 0 : bell_wqe_doorbell(q->qpn, 0);
     if (q->mailbox) *q->mailbox = 0;
 }
 
@@ -47,7 +47,7 @@ static void count_ring(struct bell_device_nic *nic)
     uint16_t record = (uint16_t)bell_dbrec_index(bell_port_load_dbrec(&nic->lane, nic->sq.dbrec));
     uint16_t behind = (uint16_t)((uint16_t)nic->nicq.producer - record);
     nic->log.rings++;
-    if (behind != 0 && behind < 0x8000) nic->log.early_rings++;
+    if (nic->queue.start == BELL_NIC_START_DOORBELL && behind != 0 && behind < 0x8000) nic->log.early_rings++;
 }
 
 static void count_wqe(struct bell_device_nic *nic, const struct bell_nic_work *work)

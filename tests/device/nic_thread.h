@@ -34,7 +34,7 @@ struct bell_device_queue {
 struct bell_device_log {
     enum bell_status status;  /* BELL_OK, or BELL_INVALID: rung for more than the depth; it served nothing after that */
     uint64_t rings;           /* producer indices taken */
-    uint64_t early_rings;     /* of these, indices that the record had not reached when it was looked at afterwards */
+    uint64_t early_rings;     /* START_DOORBELL: of these, indices that the record had not reached a moment later */
     uint64_t wqes;            /* fetched */
     uint64_t cqes;            /* written */
     uint64_t inlined;         /* WQEs that carried their payload */

@@ -142,6 +142,29 @@ static void from_mailbox(void **state)
     assert_int_equal(to[1], from[1]);
 }
 
+/* The NIC takes the index itself from the word that the library writes for a CPU. */
+static void index_in_doorbell(void **state)
+{
+    struct bell_device_queue q = new_queue();
+    struct bell_completion done;
+    struct bell_device_log log;
+    uint64_t value, first = 0;
+    struct bell_wqe_request r = request_of(1, &value);
+    (void)state;
+    q.start = BELL_NIC_START_MAILBOX;
+    bell_device_queue_reset(&q);
+    struct bell_device_nic *nic = bell_device_nic_start(&q);
+    assert_non_null(nic);
+    assert_int_equal(bell_sq_reserve(&lane, &sq, BELL_SHARING_OWNER, 1, &first), BELL_OK);
+    assert_int_equal(bell_sq_build(&lane, &sq, first, &r), BELL_OK);
+    bell_port_store_doorbell(&lane, &doorbell, 1, BELL_SCOPE_SYS, false);
+    assert_int_equal(bell_sq_quiet(&lane, &sq, BELL_SHARING_OWNER, 1, &done), BELL_OK);
+    bell_device_nic_stop(nic, &log);
+    assert_int_equal(log.rings, 1);
+    assert_int_equal(log.early_rings, 0);
+    assert_int_equal(to[1], from[1]);
+}
+
 /* A slot that nobody wrote: the NIC says so, and the poller sees an error. */
 static void rung_without_wqe(void **state)
 {
@@ -161,8 +184,8 @@ static void rung_without_wqe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(from_doorbell),    cmocka_unit_test(from_record),      cmocka_unit_test(early_ring),
-        cmocka_unit_test(from_mailbox),     cmocka_unit_test(rung_without_wqe),
+        cmocka_unit_test(from_doorbell), cmocka_unit_test(from_record),       cmocka_unit_test(early_ring),
+        cmocka_unit_test(from_mailbox),  cmocka_unit_test(index_in_doorbell), cmocka_unit_test(rung_without_wqe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

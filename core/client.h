@@ -91,6 +91,12 @@ BELL_STEP struct bell_wqe_request *bell_client_request(void *context, uint32_t i
     return r;
 }
 
+#ifdef BELL_CLIENT_OWN_QUEUES
+/* A translation unit whose queues are not those of core/sq.h (a library keeps them) defines both itself. */
+BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_client *c, uint64_t put, bool is_flag,
+                                            uint32_t count);
+BELL_STEP enum bell_status bell_client_quiet_posted(struct bell_lane *lane, struct bell_client *c);
+#else
 /* `count` of them behind one doorbell. */
 BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_client *c, uint64_t put, bool is_flag,
                                             uint32_t count)
@@ -105,6 +111,12 @@ BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_
         return bell_sq_put_locked(lane, c->sq, c->stack, bell_client_request, &post, count, &c->end, &c->completion);
     return bell_sq_put_each(lane, c->sq, c->stack, bell_client_request, &post, count, &c->end, &c->completion);
 }
+
+BELL_STEP enum bell_status bell_client_quiet_posted(struct bell_lane *lane, struct bell_client *c)
+{
+    return bell_sq_quiet(lane, c->sq, (enum bell_sharing)c->stack->sharing, c->end, &c->completion);
+}
+#endif
 
 /* The same through the proxy ring; a payload of 8 bytes travels in the descriptor. */
 BELL_STEP enum bell_status bell_client_enqueue(struct bell_lane *lane, struct bell_client *c, const uint8_t *from,
@@ -159,7 +171,7 @@ BELL_STEP enum bell_status bell_client_quiet(struct bell_lane *lane, struct bell
 {
     if (c->stack->submit == BELL_SUBMIT_PROXY)
         return bell_ring_quiet(lane, c->ring, c->end);
-    return bell_sq_quiet(lane, c->sq, (enum bell_sharing)c->stack->sharing, c->end, &c->completion);
+    return bell_client_quiet_posted(lane, c);
 }
 
 /* Wait for the partner's put number `put`, and verify the operation's payloads, of which it is the last. */

@@ -35,7 +35,8 @@
  * The index of an SQ starts at the header's first_index, that of a proxy ring at 0.
  *
  * DELIVER and CQE events of a queue carry rank and queue of the sender.  Executors named "verbs" and "mlx5" cannot see
- * what the NIC does: for them the rules on DELIVER and CQE apply only to the events that are there. */
+ * what the NIC does: for them the rules on DELIVER and CQE apply only to the events that are there.  Nor does "verbs"
+ * see the doorbell record, which the provider writes: its doorbells need none before them. */
 #ifndef BELL_TRACES_CHECK_H
 #define BELL_TRACES_CHECK_H
 

@@ -85,7 +85,9 @@ awk -v libc="^($libc)[.]h\$" '
 # ---- tokens ----
 b='(^|[^A-Za-z0-9_])'
 forbid 'cJSON outside traces/' '^(core|models|calib|sim|hw|tools)/' "${b}cJSON|<cjson/"
-forbid 'SimGrid outside sim/' '^(core|models|traces|calib|hw|tools)/' "${b}(sg_|simgrid_|xbt_)|<simgrid"
+# sg_list is a field of struct ibv_send_wr.
+forbid 'SimGrid outside sim/' '^(core|models|traces|calib|hw|tools)/' \
+    "${b}(sg_([^l]|l[^i]|li[^s])|simgrid_|xbt_)|<simgrid"
 forbid 'verbs outside hw/' '^(core|models|traces|calib|sim|tools)/' "${b}(ibv_|mlx5dv_)|<infiniband/"
 forbid 'CUDA outside hw/cuda/' '^(core|models|traces|calib|sim|tools|hw)/' \
     "${b}(cuda|cu)[A-Z]|${b}cuda_[a-z]|<cuda|__(global|device|host)__" '^hw/cuda/|^core/compiler[.]h$'

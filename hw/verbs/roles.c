@@ -2,9 +2,26 @@
 #define BELL_CLIENT_OWN_QUEUES /* core/client.h posts and waits through the two functions below */
 #include "hw/verbs/roles.h"
 
+#include "hw/soft/crew.h"
+
+#define IDLE_TURNS 4096 /* of a wait between two looks at the own queue; far more than an answer takes */
+
 /* ---- a lane that posts itself ---- */
 
-static _Thread_local struct bell_verbs_queue *own_queue; /* of the lane that this thread is */
+/* Of the lane that this thread is. */
+static _Thread_local struct bell_verbs_queue *own_queue;
+static _Thread_local struct bell_soft_member *own_member;
+static _Thread_local bool is_alone; /* no other lane polls the queue */
+static _Thread_local uint32_t idle_turns;
+
+void bell_verbs_idle(void *context)
+{
+    uint64_t index;
+    (void)context;
+    if (!own_queue || ++idle_turns % IDLE_TURNS) return;
+    enum bell_status s = bell_verbs_poll(&own_member->lane, own_queue, is_alone, &index);
+    if (bell_is_failure(s)) bell_soft_member_fail(own_member, s);
+}
 
 BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_client *c, uint64_t put, bool is_flag,
                                             uint32_t count)
@@ -26,13 +43,16 @@ BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_
 
 BELL_STEP enum bell_status bell_client_quiet_posted(struct bell_lane *lane, struct bell_client *c)
 {
-    return bell_verbs_quiet(lane, own_queue, c->stack->sharing == BELL_SHARING_OWNER, c->end);
+    return bell_verbs_quiet(lane, own_queue, is_alone, c->end);
 }
 
-enum bell_status bell_verbs_client_run(struct bell_lane *lane, struct bell_client *c, struct bell_verbs_queue *q)
+enum bell_status bell_verbs_client_run(struct bell_soft_member *member, struct bell_client *c,
+                                       struct bell_verbs_queue *q)
 {
     own_queue = q;
-    return bell_client_run(lane, c);
+    own_member = member;
+    is_alone = c->stack->sharing == BELL_SHARING_OWNER;
+    return bell_client_run(&member->lane, c);
 }
 
 /* ---- a worker ---- */

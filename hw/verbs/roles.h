@@ -14,10 +14,16 @@
 #include "core/serve.h"
 #include "hw/verbs/queue.h"
 
-/* All operations of a lane that posts itself: core's bell_client_run over a library's queue.  One at a time a thread.
- */
-enum bell_status bell_verbs_client_run(struct bell_lane *lane, struct bell_client *client,
+struct bell_soft_member;
+
+/* All operations of a lane that posts itself: core's bell_client_run over a library's queue.  The calling thread is
+ * that lane from then on. */
+enum bell_status bell_verbs_client_run(struct bell_soft_member *member, struct bell_client *client,
                                        struct bell_verbs_queue *queue) BELL_MUST_USE;
+
+/* The port's idle function: a lane that waits long for its partner looks at its own queue now and then, because a put
+ * that failed is why no answer comes. */
+void bell_verbs_idle(void *context);
 
 /* Serve a share of the proxy rings until all their descriptors have completed: core's bell_serve, where
  * share->worker[i] posts to queue[i]. */

@@ -33,8 +33,7 @@ static void *work(void *argument)
     else if (w->stack->submit == BELL_SUBMIT_PROXY)
         s = bell_client_run(&m->lane, rank->client + m->number);
     else
-        s = bell_verbs_client_run(&m->lane, rank->client + m->number,
-                                  queue + bell_program_queue(w->program, m->number));
+        s = bell_verbs_client_run(m, rank->client + m->number, queue + bell_program_queue(w->program, m->number));
     if (bell_is_failure(s)) bell_soft_member_fail(m, s);
     if (__atomic_sub_fetch(&t->busy, 1, __ATOMIC_ACQ_REL) == 0)
         __atomic_store_n(&t->ended_ps, bell_port_now(&m->lane), __ATOMIC_RELEASE);
@@ -91,6 +90,7 @@ enum bell_status bell_verbs_team_run(struct bell_verbs_team *t, struct bell_erro
     /* Threads wait at the gate until all are there; when one cannot be started, those that are leave at their first
      * wait. */
     t->busy = t->threads;
+    t->crew.soft.idle = bell_verbs_idle;
     while (started < t->threads && (code = start_thread(t, started)) == 0)
         started++;
     if (code) {

@@ -187,6 +187,8 @@ static void test_faults(void **state)
     expect_failure("submit=gpu fault=bad-key", BELL_CQE_ERROR,
                    "rank 0 queue 0: CQE for the write at index 0: remote access error (status 10, vendor code 0x88)");
     expect_failure(PROXY "fault=bad-key batch=8 puts=8 lanes=2 queues=2", BELL_CQE_ERROR, ": remote access error");
+    expect_failure("submit=gpu fault=bad-key pattern=round-trip", BELL_CQE_ERROR,
+                   "rank 0 queue 0: CQE for the write at index 0: remote access error");
     fake.refuse_place = 2;
     expect_failure(
         "submit=gpu puts=4 wqes_per_doorbell=4", BELL_IO,

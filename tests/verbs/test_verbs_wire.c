@@ -82,6 +82,22 @@ static void refuse(const struct bell_hello *h, size_t at, uint8_t value, enum be
     if (s != status || !strstr(err.text, words)) fail_msg("byte %zu: status %d, %s", at, (int)s, err.text);
 }
 
+static void test_long_terms(void **state)
+{
+    static char terms[BELL_TERMS_MAX + 2];
+    static uint8_t bytes[BELL_TERMS_MAX + 200];
+    struct bell_hello_end got[2];
+    struct bell_hello own = hello_of(0, ""), out;
+    struct bell_error err = { BELL_OK, "" };
+    (void)state;
+    memset(terms, 'a', sizeof terms - 1);
+    struct bell_hello h = hello_of(1, terms);
+    bell_hello_put(&h, bytes);
+    out.end = got;
+    assert_int_equal(bell_hello_get(bytes, bell_hello_size(&h), &own, &out, &err), BELL_CORRUPT);
+    assert_non_null(strstr(err.text, "does not hold 2 queues and at most 8192 bytes of terms"));
+}
+
 static void test_strange_hellos(void **state)
 {
     struct bell_hello h = hello_of(1, "a=1\nb=2\n"), other = hello_of(1, "a=1\nb=3\n"), own = hello_of(0, "a=1\nb=2\n");
@@ -375,6 +391,10 @@ static void test_pairs_that_fail(void **state)
     expect_pair("submit=gpu fault=bad-key", "submit=gpu fault=bad-key", BELL_CQE_ERROR,
                 "rank 0 queue 0: CQE for the write at index 0: remote access error",
                 "failed: rank 0 queue 0: CQE for the write at index 0");
+    /* The side that waits for an answer leaves when the other fails, long before its bound. */
+    expect_pair("submit=gpu pattern=round-trip fault=bad-key", "submit=gpu pattern=round-trip fault=bad-key",
+                BELL_CQE_ERROR, "rank 0 queue 0: CQE for the write at index 0: remote access error",
+                "failed: rank 0 queue 0: CQE for the write at index 0");
     expect_pair("submit=gpu pattern=probe lanes=2 queues=2", "submit=gpu pattern=probe lanes=2 queues=2",
                 BELL_UNSUPPORTED, "a probe between two processes", "a probe between two processes");
     fake_reset();
@@ -409,9 +429,11 @@ static void test_lost_peer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),     cmocka_unit_test(test_strange_hellos), cmocka_unit_test(test_random_bodies),
-        cmocka_unit_test(test_ends),      cmocka_unit_test(test_terms),          cmocka_unit_test(test_strangers),
-        cmocka_unit_test(test_no_peer),   cmocka_unit_test(test_both_ranks),     cmocka_unit_test(test_pairs_that_fail),
+        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_strange_hellos),
+        cmocka_unit_test(test_long_terms), cmocka_unit_test(test_random_bodies),
+        cmocka_unit_test(test_ends),       cmocka_unit_test(test_terms),
+        cmocka_unit_test(test_strangers),  cmocka_unit_test(test_no_peer),
+        cmocka_unit_test(test_both_ranks), cmocka_unit_test(test_pairs_that_fail),
         cmocka_unit_test(test_lost_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

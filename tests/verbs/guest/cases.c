@@ -47,6 +47,8 @@ static const struct failure failures[] = {
       "rank 0 queue 0: CQE for the write at index 0: remote access error" },
     { "bad key, proxy", "submit=proxy queue_memory=host batch=16 puts=32 fault=bad-key", "", BELL_CQE_ERROR,
       "rank 0 queue 0: CQE for the write at index 0: remote access error" },
+    { "bad key, round trip", "submit=gpu pattern=round-trip fault=bad-key", "", BELL_CQE_ERROR,
+      "rank 0 queue 0: CQE for the write at index 0: remote access error" },
     { "fault silent", "submit=gpu fault=silent", "", BELL_UNSUPPORTED, "cannot be told to misbehave" },
     { "transport dc", "submit=gpu transport=dc", "", BELL_UNSUPPORTED, "expected rc" },
     { "sharing ordered", "submit=gpu sharing=ordered lanes=2", "", BELL_UNSUPPORTED, "expected owner or locked" },

@@ -17,6 +17,7 @@ __device__ __forceinline__ enum bell_status serve(struct bell_lane *lane, struct
 {
     struct bell_nic_work work;
     enum bell_status s = bell_nic_take(lane, q);
+    if (s == BELL_EMPTY && q->recover_ps) s = bell_nic_recover(lane, q, bell_port_now(lane));
     if (s != BELL_OK) return s;
     lane->id.step_start_ps = bell_port_now(lane);
     while (bell_nic_fetch(lane, q, &work) == BELL_OK) {

@@ -137,12 +137,9 @@ static int try_connect(const struct addrinfo *a, uint64_t deadline_ms)
     socklen_t size = sizeof code;
     if (fd < 0) return -1;
     if (connect(fd, a->ai_addr, a->ai_addrlen) == 0) return fd;
-    if (errno != EINPROGRESS)
-        code = errno;
-    else if (await(fd, POLLOUT, deadline_ms) != 1)
-        code = ETIMEDOUT;
-    else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size) != 0)
-        code = errno;
+    code = errno;
+    if (code == EINPROGRESS && await(fd, POLLOUT, deadline_ms) != 1) code = ETIMEDOUT;
+    if (code == EINPROGRESS && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size) != 0) code = errno;
     if (code == 0) return fd;
     (void)close(fd);
     errno = code;

@@ -293,10 +293,12 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     (void)qp;
     if (refuses(EINVAL)) return EINVAL;
     if (!(mask & IBV_QP_AV)) return 0;
+    (void)pthread_mutex_lock(&lock);
     fake.last_path_mtu = attr->path_mtu;
     fake.last_sgid_index = attr->ah_attr.grh.sgid_index;
     fake.last_is_global = attr->ah_attr.is_global;
     fake.last_dlid = attr->ah_attr.dlid;
+    (void)pthread_mutex_unlock(&lock);
     return 0;
 }
 

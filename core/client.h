@@ -53,7 +53,7 @@ BELL_PURE void bell_payload_fill(uint8_t *payload, uint32_t bytes, uint64_t tag)
 {
     for (uint32_t i = 0; i + 8 < bytes; i++)
         payload[i] = bell_payload_byte(tag, i);
-    memcpy(payload + bytes - 8, &tag, sizeof tag);
+    memcpy(__builtin_assume_aligned(payload + bytes - 8, 8), &tag, sizeof tag); /* boxes end at a word */
 }
 
 /* Everything but the tag, which a waiting lane has already seen. */
@@ -69,6 +69,7 @@ BELL_PURE bool bell_payload_matches(const uint8_t *payload, uint32_t bytes, uint
 struct bell_client_post {
     struct bell_client *client;
     uint64_t put;     /* number of the first */
+    uint64_t *tag;    /* of the request made last, whose whole payload it may be; NULL: read payloads from memory */
     bool is_flag;     /* the flag of that put, not its payload */
 };
 
@@ -86,8 +87,13 @@ BELL_STEP struct bell_wqe_request *bell_client_request(void *context, uint32_t i
     r->rkey = c->target.key;
     r->laddr = (uint64_t)(uintptr_t)(post->is_flag ? from + bytes - 8 : from);
     r->lkey = c->source.key;
-    r->inline_data = c->stack->payload != BELL_PAYLOAD_INLINE ? NULL : post->is_flag ? from + bytes - 8 : from;
     r->bytes = post->is_flag ? 8 : bytes;
+    if (post->tag)
+        *post->tag = post->put + i + 1;
+    if (c->stack->payload == BELL_PAYLOAD_INLINE)
+        r->inline_data = post->is_flag ? from + bytes - 8 : from;
+    if (r->inline_data && r->bytes == 8 && post->tag)
+        r->inline_data = post->tag;
     return r;
 }
 
@@ -101,7 +107,8 @@ BELL_STEP enum bell_status bell_client_quiet_posted(struct bell_lane *lane, stru
 BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_client *c, uint64_t put, bool is_flag,
                                             uint32_t count)
 {
-    struct bell_client_post post = { c, put, is_flag };
+    uint64_t tag;
+    struct bell_client_post post = { c, put, &tag, is_flag };
     if (c->stack->sharing == BELL_SHARING_COOPERATIVE) {
         struct bell_wqe_request scratch;
         return bell_sq_put_group(lane, c->sq, c->stack, bell_client_request(&post, 0, &scratch), &c->end,

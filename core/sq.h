@@ -342,32 +342,25 @@ BELL_STEP enum bell_status bell_sq_reserve_or_poll(struct bell_lane *lane, struc
     }
 }
 
-/* Where the requests of one post come from: number `i` of them, in *scratch or wherever it is kept.  Called twice for
- * each; the answers must be equal.  Keys, addresses and opcode are the giver's. */
+/* Where the requests of one post come from: number `i` of them, in *scratch or wherever it is kept.  Keys, addresses and
+ * opcode are the giver's. */
 typedef struct bell_wqe_request *bell_request_of(void *context, uint32_t i, struct bell_wqe_request *scratch);
 
-/* Post `count` requests behind one doorbell, the last one signaled.  *end becomes the index after the last block:
- * bell_sq_quiet(end) waits for all of them.  BELL_INVALID: one of them cannot be built; nothing was reserved. */
-BELL_STEP enum bell_status bell_sq_put_each(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
-                                            bell_request_of *request_of, void *context, uint32_t count, uint64_t *end,
-                                            struct bell_completion *out)
+/* Reserve `blocks`, write `count` accepted requests there, the last one signaled, and ring once. */
+BELL_STEP enum bell_status bell_sq_put_accepted(struct bell_lane *lane, struct bell_sq *sq,
+                                                const struct bell_stack *stack, bell_request_of *request_of,
+                                                void *context, uint32_t count, uint32_t blocks, uint64_t *end,
+                                                struct bell_completion *out)
 {
     struct bell_wqe_request scratch;
     uint64_t first = 0;
-    uint32_t blocks = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        struct bell_wqe_request *r = request_of(context, i, &scratch);
-        if (bell_sq_address(sq, r) != BELL_OK)
-            return BELL_INVALID;
-        blocks += bell_wqe_blocks(bell_wqe_ds(r));
-    }
     enum bell_status s = bell_sq_reserve_or_poll(lane, sq, stack, blocks, &first, out);
     if (s != BELL_OK)
         return s;
     uint64_t at = first;
     for (uint32_t i = 0; i < count; i++) {
         struct bell_wqe_request *r = request_of(context, i, &scratch);
-        (void)bell_sq_address(sq, r); /* accepted above */
+        (void)bell_sq_address(sq, r);
         r->fm_ce_se = i + 1 == count ? BELL_WQE_CE_ALWAYS : 0;
         bell_port_work(lane, BELL_WORK_POST);
         at += bell_sq_write(lane, sq, at, r);
@@ -376,18 +369,39 @@ BELL_STEP enum bell_status bell_sq_put_each(struct bell_lane *lane, struct bell_
     return bell_sq_post(lane, sq, stack, first, at);
 }
 
+/* Post `count` requests that differ in addresses and contents only behind one doorbell, the last one signaled.  *end
+ * becomes the index after the last block: bell_sq_quiet(end) waits for all of them.  BELL_INVALID: the first of them
+ * cannot be built; nothing was reserved. */
+BELL_STEP enum bell_status bell_sq_put_each(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
+                                            bell_request_of *request_of, void *context, uint32_t count, uint64_t *end,
+                                            struct bell_completion *out)
+{
+    struct bell_wqe_request scratch, *r = request_of(context, 0, &scratch);
+    if (bell_sq_address(sq, r) != BELL_OK)
+        return BELL_INVALID;
+    return bell_sq_put_accepted(lane, sq, stack, request_of, context, count, count * bell_wqe_blocks(bell_wqe_ds(r)),
+                                end, out);
+}
+
 BELL_STEP struct bell_wqe_request *bell_request_of_array(void *context, uint32_t i, struct bell_wqe_request *scratch)
 {
     (void)scratch;
     return (struct bell_wqe_request *)context + i;
 }
 
-/* The same for an array of requests, whose index is filled in. */
+/* The same for requests of any sizes in an array; their index is filled in.  BELL_INVALID: one of them cannot be
+ * built. */
 BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
                                        struct bell_wqe_request *requests, uint32_t count, uint64_t *end,
                                        struct bell_completion *out)
 {
-    return bell_sq_put_each(lane, sq, stack, bell_request_of_array, requests, count, end, out);
+    uint32_t blocks = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (bell_sq_address(sq, requests + i) != BELL_OK)
+            return BELL_INVALID;
+        blocks += bell_wqe_blocks(bell_wqe_ds(requests + i));
+    }
+    return bell_sq_put_accepted(lane, sq, stack, bell_request_of_array, requests, count, blocks, end, out);
 }
 
 BELL_STEP bool bell_lock_is_free(struct bell_lane *lane, void *context)

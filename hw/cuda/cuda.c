@@ -122,6 +122,7 @@ static enum bell_status run_kernels(struct machine *m, const struct bell_run *ru
 {
     uint32_t threads = 0, blocks = bell_gpu_rank_blocks(&m->rank[0], run, &threads);
     bool has_two = bell_world_is_active(&m->team.crew.world, 1);
+    m->rank[1].has_nic = m->rank[1].has_nic && has_two;
     bool is_shared = has_two && m->rank[0].gpu.number == m->rank[1].gpu.number;
     enum bell_status s = bell_gpu_rank_launch(&m->rank[1], 1, &m->team, is_shared ? blocks : 0, err);
     if (s == BELL_OK) s = bell_gpu_rank_launch(&m->rank[0], 0, &m->team, is_shared ? blocks : 0, err);

@@ -75,8 +75,9 @@ __device__ __forceinline__ void bell_cuda_live(const struct bell_cuda_lanes *a, 
         sq.words = &words;
     if (stack->submit == BELL_SUBMIT_PROXY)
         ring = *client.ring;
+    struct bell_program program = a->program;
     client.stack = stack;
-    client.program = &a->program;
+    client.program = &program;
     client.sq = &sq;
     client.ring = &ring;
     if (a->issue_ps && number < bell_program_counted(&a->program)) {

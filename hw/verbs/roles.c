@@ -26,7 +26,8 @@ void bell_verbs_idle(void *context)
 BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_client *c, uint64_t put, bool is_flag,
                                             uint32_t count)
 {
-    struct bell_client_post post = { c, put, is_flag };
+    /* No tag of its own: the requests of a chain are kept until it is posted. */
+    struct bell_client_post post = { c, put, NULL, is_flag };
     struct bell_sq *sq = c->sq;
     if (c->stack->sharing == BELL_SHARING_OWNER)
         return bell_verbs_put(lane, own_queue, c->stack, bell_client_request, &post, count, &c->end);

@@ -1,0 +1,170 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What this machine's GPU costs at the boundary to a software NIC, side by side and in one run:
+#   sh tests/device/measure.sh BELLWETHER [ROWS]
+# Prints tables; with ROWS it also writes every value as a row in the form of traces/reference/paper.json.  A run that
+# fails (a payload that did not arrive, a wait that reached its bound) is named and counted, and makes the exit status 1.
+set -u
+bellwether=${1:?usage: measure.sh BELLWETHER [ROWS]}
+rows=${2:-}
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+failed=0
+platform=H200-soft
+nic='--set machine.pin=true'
+host='--set stack.queue_memory=host'
+orderings='none gpu-fence gpu-fence+fenced-dbrec gpu-release-store threadfence system-release-store system-fence'
+
+# measure EXPERIMENT OPTIONS...: one run into $work/json.
+measure() {
+    # shellcheck disable=SC2086 # options are words
+    if ! timeout 100 "$bellwether" run "$@" --on cuda $nic --format json > "$work/json" 2> "$work/error"; then
+        failed=$((failed + 1))
+        echo "failed: $*: $(head -n 1 "$work/error")" >&2
+        : > "$work/json"
+    fi
+}
+
+# metric NAME KEY: such as issue p50_us.
+metric() {
+    sed -n "s/.*\"name\": \"$1\".*\"$2\": \([0-9.]*\).*/\1/p" "$work/json"
+}
+value() {
+    sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" "$work/json"
+}
+
+# row FIGURE STACK METRIC VALUE CONFIG: CONFIG is the inside of a JSON object.
+row() {
+    [ -n "$rows" ] && [ -n "$4" ] || return 0
+    printf '{"source": "%s", "platform": "%s", "stack": "%s", "config": {%s}, "metric": "%s", "value": %s}\n' \
+        "$1" "$platform" "$2" "$5" "$3" "$4" >> "$work/rows"
+}
+
+notes() {
+    case $(sed -n 's/^ *"notes": "\(.*\)",$/\1/p' "$work/json") in
+    *"is the limit"* | *"speed"* | *"NIC's"*) sed -n 's/^ *"notes": "\(.*\)",$/      ^ \1/p' "$work/json" ;;
+    esac
+}
+
+echo "== 8 B inline put by one GPU thread: issue and put+completion, then round trip, in us"
+printf '%-24s | %-31s | %-31s\n' '' 'queues in host memory, CPU NIC' 'queues in GPU memory, GPU NIC'
+printf '%-24s | %7s %7s %7s %7s | %7s %7s %7s %7s\n' ordering issue p99 put+cqe rtt issue p99 put+cqe rtt
+for ordering in $orderings; do
+    line=
+    for memory in host gpu; do
+        set -- --set stack.queue_memory=$memory --set "ordering=$ordering" --set warmup=500
+        measure one-op "$@" --set iterations=4000
+        line="$line | $(printf '%7s %7s %7s' "$(metric issue p50_us)" "$(metric issue p99_us)" \
+            "$(metric put+completion p50_us)")"
+        config="\"bytes\": 8, \"payload\": \"inline\", \"ordering\": \"$ordering\", \"queue_memory\": \"$memory\""
+        if [ $memory = host ]; then
+            row 'H200 one thread' mini-gda issue_us "$(metric issue p50_us)" "$config"
+            row 'H200 one thread' mini-gda put_completion_us "$(metric put+completion p50_us)" "$config"
+        fi
+        measure round-trip "$@" --set iterations=4000
+        line="$line $(printf '%7s' "$(metric 'round trip' p50_us)")"
+        [ $memory = gpu ] || row 'H200 one thread' mini-gda rtt_us "$(metric 'round trip' p50_us)" "$config"
+    done
+    printf '%-24s%s\n' "$ordering" "$line"
+done
+
+echo
+echo "== the same by pointer, and longer inline payloads (gpu-fence, host queues): issue, put+completion, round trip"
+for what in 'pointer 8' 'pointer 64' 'pointer 1024' 'pointer 4096' 'inline 24' 'inline 40' 'inline 88' 'inline 152'; do
+    payload=${what% *} bytes=${what#* }
+    set -- $host --set payload=$payload --set bytes=$bytes --set warmup=500 --set iterations=4000
+    measure one-op "$@"
+    line=$(printf '%7s %7s' "$(metric issue p50_us)" "$(metric put+completion p50_us)")
+    config="\"bytes\": $bytes, \"payload\": \"$payload\", \"queue_memory\": \"host\""
+    row 'H200 one thread' mini-gda issue_us "$(metric issue p50_us)" "$config"
+    row 'H200 one thread' mini-gda put_completion_us "$(metric put+completion p50_us)" "$config"
+    measure round-trip "$@"
+    row 'H200 one thread' mini-gda rtt_us "$(metric 'round trip' p50_us)" "$config"
+    printf '%-7s %5s B  %s %7s\n' "$payload" "$bytes" "$line" "$(metric 'round trip' p50_us)"
+done
+
+echo
+echo "== proxies (a CPU worker posts): enqueue, put+completion, round trip; doorbell forwarded by the host"
+for protocol in baseline tuned; do
+    for bytes in 8 64; do
+        set -- --stack mini-proxy --set protocol=$protocol --set bytes=$bytes --set warmup=500 --set iterations=4000 \
+            --set completion_memory=host
+        measure one-op "$@"
+        line=$(printf '%7s %7s %7s' "$(metric issue p50_us)" "$(metric issue p99_us)" "$(metric put+completion p50_us)")
+        config="\"bytes\": $bytes, \"protocol\": \"$protocol\", \"completion_memory\": \"host\""
+        row 'H200 proxy' mini-proxy issue_us "$(metric issue p50_us)" "$config"
+        row 'H200 proxy' mini-proxy put_completion_us "$(metric put+completion p50_us)" "$config"
+        measure round-trip "$@"
+        row 'H200 proxy' mini-proxy rtt_us "$(metric 'round trip' p50_us)" "$config"
+        printf '%-9s %3s B  %s %7s\n' "$protocol" "$bytes" "$line" "$(metric 'round trip' p50_us)"
+    done
+done
+measure one-op $host --set doorbell=host --set warmup=500 --set iterations=4000
+printf '%-9s %3s B  %7s %7s %7s\n' forwarded 8 "$(metric issue p50_us)" "$(metric issue p99_us)" \
+    "$(metric put+completion p50_us)"
+
+echo
+echo "== message rate, M puts/s (8 B inline, gpu-fence, host queues, 4 NIC threads): threads = queues, by WQEs a doorbell"
+printf '%8s %8s %8s %8s\n' threads 1 4 16
+for lanes in 1 4 16 64; do
+    line=$(printf '%8s' $lanes) remarks=
+    for wqes in 1 4 16; do
+        measure stream $host --set lanes=$lanes --set queues=$lanes --set wqes_per_doorbell=$wqes \
+            --set machine.nic_threads=4
+        line="$line $(printf '%8s' "$(value rate_mputs)")"
+        remarks="$remarks$(notes)"
+        row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" \
+            "\"threads\": $lanes, \"queues\": $lanes, \"wqes_per_doorbell\": $wqes"
+    done
+    echo "$line"
+    [ -z "$remarks" ] || echo "$remarks"
+done
+echo "   32 threads on one queue:"
+for sharing in ordered cooperative locked; do
+    measure stream $host --set lanes=32 --set queues=1 --set sharing=$sharing --set machine.lanes_per_cta=32 \
+        --set puts=64 --set machine.nic_threads=4
+    printf '%-12s %8s\n' "$sharing" "$(value rate_mputs)"
+    notes
+    row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" "\"threads\": 32, \"queues\": 1, \"sharing\": \"$sharing\""
+done
+
+echo
+echo "== proxy rate, M puts/s (tuned, 4 rings a worker): workers by batch"
+printf '%8s %8s %8s %8s\n' workers 1 4 16
+for workers in 1 2 4; do
+    line=$(printf '%8s' $workers) remarks=
+    for batch in 1 4 16; do
+        measure stream --stack mini-proxy --set lanes=$((4 * workers)) --set queues=$((4 * workers)) \
+            --set workers=$workers --set batch=$batch --set machine.nic_threads=2
+        line="$line $(printf '%8s' "$(value rate_mputs)")"
+        remarks="$remarks$(notes)"
+        row 'H200 rate' mini-proxy rate_mmsgs "$(value rate_mputs)" \
+            "\"workers\": $workers, \"rings\": $((4 * workers)), \"batch\": $batch"
+    done
+    echo "$line"
+    [ -z "$remarks" ] || echo "$remarks"
+done
+
+echo
+echo "== round trip of a probe beside CTAs that post all the time (locked queue): us p50, p99, and what they carry"
+printf '%6s | %-26s | %-26s\n' CTAs 'shared queue' 'a queue of its own'
+for ctas in 0 1 4 16 64; do
+    line=
+    for queues in 1 2; do
+        [ $ctas -gt 0 ] || queues=1
+        measure probe $host --set lanes=$((ctas + 1)) --set queues=$queues --set sharing=locked \
+            --set machine.nic_threads=2
+        line="$line | $(printf '%8s %8s %8s' "$(metric 'round trip' p50_us)" "$(metric 'round trip' p99_us)" \
+            "$(value rate_mputs)")"
+        row 'H200 probe' mini-gda loaded_rtt_us "$(metric 'round trip' p50_us)" \
+            "\"background_ctas\": $ctas, \"queue\": \"$([ $queues = 1 ] && echo shared || echo reserved)\""
+    done
+    printf '%6s%s\n' $ctas "$line"
+done
+
+echo
+echo "every run verified its payloads; $failed failed"
+if [ -n "$rows" ]; then
+    { echo '['; sed '$!s/$/,/' "$work/rows"; echo ']'; } > "$rows.tmp" && mv "$rows.tmp" "$rows"
+fi
+[ "$failed" -eq 0 ]

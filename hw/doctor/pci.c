@@ -90,7 +90,7 @@ void bell_pci_name_gpus(struct bell_pci_set *set, const struct bell_gpu_answers 
         if (k < cuda->gpus)
             (void)snprintf(gpu->name, sizeof gpu->name, "GPU %u", k);
         else
-            (void)snprintf(gpu->name, sizeof gpu->name, "%s", gpu->address);
+            memcpy(gpu->name, gpu->address, sizeof gpu->address);
     }
 }
 

@@ -36,14 +36,14 @@ static enum bell_status refuse(const struct bell_run *run, struct bell_error *er
         return bell_fail(err, BELL_UNSUPPORTED, "queue_memory: a NIC on CPU threads cannot read queues in GPU memory "
                                                 "here (that takes GDRCopy); expected host, or machine.nic=gpu");
     if (nic_on_gpu && bell_stack_has_workers(s))
-        return bell_fail(err, BELL_UNSUPPORTED, "machine.nic: CPU workers post to queues that a NIC on the GPU does not "
-                                                "serve, expected cpu");
+        return bell_fail(err, BELL_UNSUPPORTED, "machine.nic: CPU workers post to queues that a NIC on the GPU does "
+                                                "not serve, expected cpu");
     if (nic_on_gpu && (run->pace || p->fault == BELL_FAULT_LATE_CQE))
         return bell_fail(err, BELL_UNSUPPORTED, "machine.nic: a NIC on the GPU keeps no pace and holds back no CQE, "
                                                 "expected cpu and queue_memory=host");
     if (s->sharing == BELL_SHARING_COOPERATIVE && (share > 1024 || (share < 32 ? 32 % share : share % 32) != 0))
-        return bell_fail(err, BELL_UNSUPPORTED, "queues: a group of %u lanes is neither a power of two up to a warp nor "
-                                                "a CTA of whole warps", share);
+        return bell_fail(err, BELL_UNSUPPORTED, "queues: a group of %u lanes is neither a power of two up to a warp "
+                                                "nor a CTA of whole warps", share);
     if (run->sink && p->pattern == BELL_PATTERN_PROBE)
         return bell_fail(err, BELL_UNSUPPORTED, "pattern: nobody knows how many events a probe's background leaves, so "
                                                 "it is not traced on a GPU");
@@ -81,8 +81,8 @@ static enum bell_status set_up(struct machine *m, const struct bell_run *run, st
     struct bell_world *w = &m->team.crew.world;
     uint32_t capacity = 0;
     enum bell_status s = capacity_of(run, &capacity, err);
-    if (s == BELL_OK) s = BELL_GPU(cudaHostRegister(w->arena, w->size, cudaHostRegisterMapped | cudaHostRegisterPortable),
-                                   err);
+    unsigned flags = cudaHostRegisterMapped | cudaHostRegisterPortable;
+    if (s == BELL_OK) s = BELL_GPU(cudaHostRegister(w->arena, w->size, flags), err);
     m->is_registered = s == BELL_OK;
     if (s == BELL_OK)
         s = BELL_GPU(cudaHostAlloc((void **)&m->common, sizeof *m->common,
@@ -142,12 +142,13 @@ static void tell(const struct machine *m, const struct bell_run *run, struct bel
     (void)snprintf(result->processor, sizeof result->processor, "%.40s at %.0f MHz", g->properties.name, g->clock_mhz);
     if (has_gpu_nic(run))
         (void)snprintf(result->notes, sizeof result->notes,
-                       "software NIC: a kernel on the GPU, one thread a queue; its service rate was not measured apart, "
-                       "so do not take a message rate for the lanes' own");
+                       "software NIC: a kernel on the GPU, one thread a queue; its service rate was not measured "
+                       "apart, so do not take a message rate for the lanes' own");
     else if (run->stack->submit == BELL_SUBMIT_PROXY && run->stack->completion_memory == BELL_MEMORY_GPU) {
         size_t used = strlen(result->notes);
         (void)snprintf(result->notes + used, sizeof result->notes - used,
-                       "%scompletion counters are in host memory: a CPU cannot write GPU memory here", used ? "; " : "");
+                       "%scompletion counters are in host memory: a CPU cannot write GPU memory here",
+                       used ? "; " : "");
     }
 }
 

@@ -176,8 +176,9 @@ static enum bell_status take_events(struct bell_soft_member *m, const struct bel
                                     uint32_t capacity, struct bell_error *err)
 {
     if (count > capacity)
-        return bell_fail(err, BELL_NO_MEMORY, "rank %u lane %u: %u events, and %u are kept on the GPU; fewer iterations "
-                                              "leave fewer", m->lane.id.rank, m->lane.id.lane, count, capacity);
+        return bell_fail(err, BELL_NO_MEMORY, "rank %u lane %u: %u events, and %u are kept on the GPU; fewer "
+                                              "iterations leave fewer",
+                        m->lane.id.rank, m->lane.id.lane, count, capacity);
     if (count == 0) return BELL_OK;
     struct bell_event *all = realloc(m->lane.event, (m->lane.events + count) * sizeof *all);
     if (!all) return bell_fail(err, BELL_NO_MEMORY, "out of memory: %u events", count);

@@ -3,7 +3,7 @@
 # What this machine's GPU costs at the boundary to a software NIC, side by side and in one run:
 #   sh tests/device/measure.sh BELLWETHER [ROWS]
 # Prints tables; with ROWS it also writes every value as a row in the form of traces/reference/paper.json.  A run that
-# fails (a payload that did not arrive, a wait that reached its bound) is named and counted, and makes the exit status 1.
+# fails (a payload that did not arrive, a wait that reached its bound) is named and counted: the exit status is then 1.
 set -u
 bellwether=${1:?usage: measure.sh BELLWETHER [ROWS]}
 rows=${2:-}
@@ -90,7 +90,8 @@ for protocol in baseline tuned; do
         set -- --stack mini-proxy --set protocol=$protocol --set bytes=$bytes --set warmup=500 --set iterations=4000 \
             --set completion_memory=host
         measure one-op "$@"
-        line=$(printf '%7s %7s %7s' "$(metric issue p50_us)" "$(metric issue p99_us)" "$(metric put+completion p50_us)")
+        line=$(printf '%7s %7s %7s' "$(metric issue p50_us)" "$(metric issue p99_us)" \
+            "$(metric put+completion p50_us)")
         config="\"bytes\": $bytes, \"protocol\": \"$protocol\", \"completion_memory\": \"host\""
         row 'H200 proxy' mini-proxy issue_us "$(metric issue p50_us)" "$config"
         row 'H200 proxy' mini-proxy put_completion_us "$(metric put+completion p50_us)" "$config"
@@ -104,7 +105,8 @@ printf '%-9s %3s B  %7s %7s %7s\n' forwarded 8 "$(metric issue p50_us)" "$(metri
     "$(metric put+completion p50_us)"
 
 echo
-echo "== message rate, M puts/s (8 B inline, gpu-fence, host queues, 4 NIC threads): threads = queues, by WQEs a doorbell"
+echo "== message rate, M puts/s (8 B inline, gpu-fence, host queues, 4 NIC threads):"
+echo "   threads, each with a queue of its own, by WQEs a doorbell"
 printf '%8s %8s %8s %8s\n' threads 1 4 16
 for lanes in 1 4 16 64; do
     line=$(printf '%8s' $lanes) remarks=
@@ -125,7 +127,8 @@ for sharing in ordered cooperative locked; do
         --set puts=64 --set machine.nic_threads=4
     printf '%-12s %8s\n' "$sharing" "$(value rate_mputs)"
     notes
-    row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" "\"threads\": 32, \"queues\": 1, \"sharing\": \"$sharing\""
+    row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" \
+        "\"threads\": 32, \"queues\": 1, \"sharing\": \"$sharing\""
 done
 
 echo

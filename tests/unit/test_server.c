@@ -135,8 +135,8 @@ static void test_report(void **state)
                               "of this run");
     s[1].stats.cpu_ps = 6000000000000u; /* no claim for a thread that had to wait for its core */
     bell_nic_server_report(s, 2, text, sizeof text);
-    assert_string_equal(text, "software NIC: 2 threads, 25 % busy, could serve about 12 M WQE/s; it had a core for only "
-                              "80 % of the time, so others set its speed");
+    assert_string_equal(text, "software NIC: 2 threads, 25 % busy, could serve about 12 M WQE/s; it had a core "
+                              "for only 80 % of the time, so others set its speed");
     s[1].stats.cpu_ps = 10000000000000u;
     s[0].paced_by = "P";
     s[0].pace_ps = 2000000;

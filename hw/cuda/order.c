@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* How far from where the measured offset puts it the other side of an exchange is looked for. */
+#define SEARCH ((uint64_t)100 * 1000000) /* picoseconds */
+
 struct stamped {
     struct bell_event *event;
     uint64_t time_ps; /* of its end; among CPU events not before that of any earlier one */
@@ -81,11 +84,25 @@ static bool is_same_queue(const struct bell_event *a, const struct bell_event *b
     return a->rank == b->rank && a->queue == b->queue;
 }
 
-/* The first CPU event of `kind` on that queue at or past an index, searched from *from on: lists are in order. */
+/* The first CPU event at or after a time. */
+static size_t first_after(const struct stamped *cpu, size_t count, uint64_t time_ps)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cpu[middle].time_ps < time_ps)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The first event of `kind` on that queue at or past an index, among those from *from on that are not much later. */
 static const struct stamped *find(const struct stamped *cpu, size_t count, size_t from, const struct bell_event *like,
                                   enum bell_event_kind kind, uint64_t index)
 {
-    for (size_t i = from; i < count; i++)
+    for (size_t i = from; i < count && cpu[i].time_ps - cpu[from].time_ps < SEARCH; i++)
         if (cpu[i].event->kind == kind && is_same_queue(cpu[i].event, like) && cpu[i].event->index >= index)
             return &cpu[i];
     return NULL;
@@ -98,15 +115,14 @@ static void bound_by(struct limits *l, const struct stamped *gpu, const struct s
     if (!gpu_is_first && gap_ps > l->least_ps) l->least_ps = gap_ps;
 }
 
-/* A cursor a queue would be quicker; the events of a queue lie close together, so `hint` follows the time. */
-static struct limits find_limits(const struct stamped *gpu, size_t gpus, const struct stamped *cpu, size_t cpus)
+static struct limits find_limits(const struct stamped *gpu, size_t gpus, const struct stamped *cpu, size_t cpus,
+                                 int64_t offset_ps)
 {
     struct limits l = { INT64_MIN, INT64_MAX };
-    for (size_t i = 0; i < gpus; i++) {
+    for (size_t i = 0; i < gpus && cpus; i++) {
         const struct bell_event *e = gpu[i].event;
         const struct stamped *other = NULL;
-        size_t hint = cpus && gpus ? i * cpus / gpus : 0;
-        hint = hint > 4096 ? hint - 4096 : 0;
+        size_t hint = first_after(cpu, cpus, gpu[i].time_ps + (uint64_t)offset_ps - SEARCH / 2);
         if (e->kind == BELL_EVENT_DOORBELL && e->index)
             other = find(cpu, cpus, hint, e, BELL_EVENT_CQE, e->index - 1);
         if (e->kind == BELL_EVENT_ENQUEUE) other = find(cpu, cpus, hint, e, BELL_EVENT_DEQUEUE, e->index);
@@ -128,7 +144,7 @@ enum bell_status bell_gpu_order(struct bell_soft_crew *crew, int64_t offset_ps, 
     if (!all) return bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu events", total);
     size_t cpus = gather(crew, all, false), gpus = gather(crew, all + cpus, true);
     raise_times(all, cpus);
-    struct limits l = find_limits(all + cpus, gpus, all, cpus);
+    struct limits l = find_limits(all + cpus, gpus, all, cpus, offset_ps);
     if (cpus == 0) offset_ps = 0; /* the NIC is on the GPU too: one clock */
     if (l.most_ps != INT64_MAX && offset_ps > l.most_ps) offset_ps = l.most_ps;
     if (l.least_ps != INT64_MIN && offset_ps < l.least_ps) offset_ps = l.least_ps;

@@ -70,9 +70,9 @@ doorbell=st.mmio.relaxed.sys.global.b64
 # none: nothing keeps the WQE ahead of the doorbell.
 expect none $dbrec $doorbell
 # gpu-fence: publish and nic are fences at GPU scope.
-expect gpu_fence fence.acq_rel.gpu fence.acq_rel.gpu $dbrec $doorbell
+expect gpu_fence fence.release.gpu fence.release.gpu $dbrec $doorbell
 # gpu-fence+fenced-dbrec: one more between record and doorbell.
-expect gpu_fence_dbrec fence.acq_rel.gpu fence.acq_rel.gpu $dbrec fence.acq_rel.gpu $doorbell
+expect gpu_fence_dbrec fence.release.gpu fence.release.gpu $dbrec fence.release.gpu $doorbell
 # gpu-release: no fence; record and doorbell are release stores at GPU scope.
 expect gpu_release st.release.gpu.global.b32 st.release.gpu.global.b64
 # threadfence: as gpu-fence, with the fence that __threadfence() is.

@@ -130,6 +130,7 @@ BELL_STEP void bell_port_store_wqe(struct bell_lane *lane, enum bell_memory memo
     }
 }
 
+/* What the queue logic asks of a fence is release; acquire would empty the L1 cache too. */
 BELL_STEP void bell_port_fence(struct bell_lane *lane, enum bell_scope scope)
 {
     (void)lane;
@@ -138,13 +139,13 @@ BELL_STEP void bell_port_fence(struct bell_lane *lane, enum bell_scope scope)
     case BELL_SCOPES:
         break;
     case BELL_SCOPE_GPU:
-        asm volatile("fence.acq_rel.gpu;" ::: "memory");
+        asm volatile("fence.release.gpu;" ::: "memory");
         break;
     case BELL_SCOPE_GPU_SC:
         asm volatile("fence.sc.gpu;" ::: "memory");
         break;
     case BELL_SCOPE_SYS:
-        asm volatile("fence.acq_rel.sys;" ::: "memory");
+        asm volatile("fence.release.sys;" ::: "memory");
         break;
     case BELL_SCOPE_SYS_SC:
         asm volatile("fence.sc.sys;" ::: "memory");

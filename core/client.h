@@ -44,23 +44,32 @@ BELL_PURE uint8_t *bell_box_payload(const struct bell_box *box, uint64_t put, ui
     return box->slot + (size_t)(put & (box->slots - 1)) * box->stride + (box->stride - bytes);
 }
 
-BELL_PURE uint8_t bell_payload_byte(uint64_t tag, uint32_t at)
+/* Bytes at .. at+7 of a payload, `at` a multiple of 8; the last eight are the tag. */
+BELL_PURE uint64_t bell_payload_word(uint64_t tag, uint32_t at)
 {
-    return (uint8_t)(tag * 31 + at);
+    uint8_t byte[8];
+    uint64_t word;
+    for (uint32_t k = 0; k < 8; k++)
+        byte[k] = (uint8_t)(tag * 31 + at + k);
+    memcpy(&word, byte, sizeof word);
+    return word;
 }
 
+/* Boxes end at a word, and payloads are whole words. */
 BELL_PURE void bell_payload_fill(uint8_t *payload, uint32_t bytes, uint64_t tag)
 {
-    for (uint32_t i = 0; i + 8 < bytes; i++)
-        payload[i] = bell_payload_byte(tag, i);
-    memcpy(__builtin_assume_aligned(payload + bytes - 8, 8), &tag, sizeof tag); /* boxes end at a word */
+    uint64_t *word = (uint64_t *)__builtin_assume_aligned(payload, 8);
+    for (uint32_t i = 0; i + 8 < bytes; i += 8)
+        word[i / 8] = bell_payload_word(tag, i);
+    word[bytes / 8 - 1] = tag;
 }
 
 /* Everything but the tag, which a waiting lane has already seen. */
 BELL_PURE bool bell_payload_matches(const uint8_t *payload, uint32_t bytes, uint64_t tag)
 {
-    for (uint32_t i = 0; i + 8 < bytes; i++)
-        if (payload[i] != bell_payload_byte(tag, i))
+    const uint64_t *word = (const uint64_t *)__builtin_assume_aligned(payload, 8);
+    for (uint32_t i = 0; i + 8 < bytes; i += 8)
+        if (word[i / 8] != bell_payload_word(tag, i))
             return false;
     return true;
 }
@@ -115,8 +124,9 @@ BELL_STEP enum bell_status bell_client_post(struct bell_lane *lane, struct bell_
                                  &c->completion);
     }
     if (c->stack->sharing == BELL_SHARING_LOCKED)
-        return bell_sq_put_locked(lane, c->sq, c->stack, bell_client_request, &post, count, &c->end, &c->completion);
-    return bell_sq_put_each(lane, c->sq, c->stack, bell_client_request, &post, count, &c->end, &c->completion);
+        return bell_sq_put_locked(lane, c->sq, c->stack, bell_client_request, &post, count, true, &c->end,
+                                  &c->completion);
+    return bell_sq_put_each(lane, c->sq, c->stack, bell_client_request, &post, count, true, &c->end, &c->completion);
 }
 
 BELL_STEP enum bell_status bell_client_quiet_posted(struct bell_lane *lane, struct bell_client *c)
@@ -181,7 +191,7 @@ BELL_STEP enum bell_status bell_client_quiet(struct bell_lane *lane, struct bell
     return bell_client_quiet_posted(lane, c);
 }
 
-/* Wait for the partner's put number `put`, and verify the operation's payloads, of which it is the last. */
+/* Wait for the partner's put number `put`, the last of its operation. */
 BELL_STEP enum bell_status bell_client_await(struct bell_lane *lane, struct bell_client *c, uint64_t put)
 {
     uint32_t bytes = c->program->bytes;
@@ -192,6 +202,14 @@ BELL_STEP enum bell_status bell_client_await(struct bell_lane *lane, struct bell
     if (s != BELL_OK)
         return s;
     bell_note(lane, BELL_EVENT_FLAG, 0, put + 1, 0, 0, BELL_SCOPE_NONE);
+    return BELL_OK;
+}
+
+/* Are the payloads of the operation that ends with that put what was sent?  The partner sends into other slots until it
+ * is answered twice, so there is time to look after the clock has stopped. */
+BELL_STEP enum bell_status bell_client_check(const struct bell_client *c, uint64_t put)
+{
+    uint32_t bytes = c->program->bytes;
     for (uint64_t p = put + 1 - c->program->puts; p <= put; p++)
         if (!bell_payload_matches(bell_box_payload(&c->inbox, p, bytes), bytes, p + 1))
             return BELL_CORRUPT;
@@ -247,7 +265,10 @@ BELL_STEP enum bell_status bell_client_op(struct bell_lane *lane, struct bell_cl
         bell_note(lane, BELL_EVENT_OP, 0, op, 1, c->program->bytes * c->program->puts, BELL_SCOPE_NONE);
         bell_client_sample(c, op, begin_ps, issued_ps, end_ps);
     }
-    return c->is_answered ? bell_client_quiet(lane, c) : BELL_OK;
+    if (!c->is_answered)
+        return BELL_OK;
+    s = bell_client_check(c, c->puts - 1);
+    return s == BELL_OK ? bell_client_quiet(lane, c) : s;
 }
 
 BELL_STEP bool bell_client_is_done(struct bell_lane *lane, const struct bell_client *c, uint64_t op)

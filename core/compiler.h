@@ -17,6 +17,13 @@
 #define BELL_RARELY
 #endif
 
+/* Reverse the bytes of a uint32_t. */
+#ifdef __CUDA_ARCH__
+#define BELL_SWAP32(v) __byte_perm((v), 0, 0x0123)
+#else
+#define BELL_SWAP32(v) ((v) << 24 | ((v) & 0xff00u) << 8 | ((v) >> 8 & 0xff00u) | (v) >> 24)
+#endif
+
 #ifdef __cplusplus
 #define BELL_STATIC_ASSERT(claim, text) static_assert(claim, text)
 #define BELL_EXTERN_C_BEGIN extern "C" {

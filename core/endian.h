@@ -28,7 +28,7 @@ BELL_PURE uint32_t bell_be32(uint32_t v)
 #ifdef BELL_HOST_IS_BIG_ENDIAN
     return v;
 #else
-    return v << 24 | (v & 0xff00u) << 8 | (v >> 8 & 0xff00u) | v >> 24;
+    return BELL_SWAP32(v);
 #endif
 }
 

@@ -204,10 +204,9 @@ BELL_STEP bool bell_worker_has_news(struct bell_lane *lane, void *context)
 {
     struct bell_worker *w = (struct bell_worker *)context;
     struct bell_entry e;
-    uint64_t position, first = 0;
-    uint32_t tail;
+    struct bell_sq_news news;
     return (bell_worker_has_room(lane, w) && bell_worker_has_entry(lane, w, &e))
-           || bell_sq_peek(lane, w->sq, true, &position, &first, &tail);
+           || bell_sq_peek(lane, w->sq, true, &news);
 }
 
 /* Complete, or else post.  Room in the send queue is kept by completing before posting; bell_sq_put never has to poll

@@ -9,6 +9,7 @@
 #define BELL_CORE_SQ_H
 
 #include "core/port.h"
+#include "core/wqe_words.h"
 
 /* Memory that a key opens.  Addresses are those of the process. */
 struct bell_region {
@@ -115,6 +116,20 @@ BELL_STEP uint32_t bell_sq_write_long(struct bell_lane *lane, struct bell_sq *sq
     return blocks;
 }
 
+/* An RC write of whole words inline, segment by segment.  Returns its blocks. */
+BELL_STEP uint32_t bell_sq_write_inline(struct bell_lane *lane, struct bell_sq *sq, uint64_t index,
+                                        const struct bell_wqe_request *request)
+{
+    uint32_t ds = bell_wqe_ds(request);
+    for (uint32_t s = 0; s < ds; s++) {
+        struct bell_wqe_segment segment;
+        bell_wqe_fill_segment(&segment, request, s, ds);
+        bell_port_store_wqe(lane, sq->memory, bell_sq_block(sq, index + s / 4) + s % 4 * BELL_WQE_SEGMENT_BYTES,
+                            (const uint8_t *)segment.word, sizeof segment);
+    }
+    return bell_wqe_blocks(ds);
+}
+
 /* Write the WQE of a request that bell_sq_address accepted into the slots it reserved.  Any lane, its own slots.
  * Returns its blocks. */
 BELL_STEP uint32_t bell_sq_write(struct bell_lane *lane, struct bell_sq *sq, uint64_t index,
@@ -127,6 +142,8 @@ BELL_STEP uint32_t bell_sq_write(struct bell_lane *lane, struct bell_sq *sq, uin
         bell_wqe_fill_short(&brief, request);
         bell_port_store_wqe(lane, sq->memory, bell_sq_block(sq, index), (const uint8_t *)brief.words,
                             sizeof brief.words);
+    } else if (bell_wqe_is_segmented(request)) {
+        blocks = bell_sq_write_inline(lane, sq, index, request);
     } else {
         blocks = bell_sq_write_long(lane, sq, index, request);
     }
@@ -227,42 +244,43 @@ BELL_STEP void bell_sq_retire(struct bell_lane *lane, struct bell_sq *sq, bool a
     }
 }
 
-/* Is there a CQE to consume?  Loads only.  *position is the CQ index it was looked for at. */
-BELL_STEP bool bell_sq_peek(struct bell_lane *lane, struct bell_sq *sq, bool alone, uint64_t *position, uint64_t *first,
-                            uint32_t *tail)
+/* A CQE that is there: where it was found, the first block of its WQE as far as its counter says (collapsed CQ), and
+ * its last 4 bytes. */
+struct bell_sq_news {
+    uint64_t position, first;
+    uint32_t tail;
+};
+
+/* Is there a CQE to consume?  Loads only. */
+BELL_STEP bool bell_sq_peek(struct bell_lane *lane, struct bell_sq *sq, bool alone, struct bell_sq_news *news)
 {
     if (sq->cq_depth == 1) {
         uint64_t done = alone ? bell_port_load(lane, sq->words_memory, &sq->words->completed)
                               : bell_port_load_acquire(lane, sq->words_memory, &sq->words->completed);
-        *position = done;
-        *tail = bell_port_load_cqe_tail(lane, sq->memory, sq->cqe);
-        return bell_cqe_tail_opcode(*tail) != BELL_CQE_INVALID
-               && bell_cqe_extend(bell_cqe_tail_counter(*tail), done, sq->depth, first);
+        news->position = done;
+        news->tail = bell_port_load_cqe_tail(lane, sq->memory, sq->cqe);
+        return bell_cqe_tail_opcode(news->tail) != BELL_CQE_INVALID
+               && bell_cqe_extend(bell_cqe_tail_counter(news->tail), done, sq->depth, &news->first);
     }
-    *position = alone ? bell_port_load(lane, sq->words_memory, &sq->words->cq_index)
-                      : bell_port_load_acquire(lane, sq->words_memory, &sq->words->cq_index);
-    *tail = bell_port_load_cqe_tail(lane, sq->memory, sq->cqe + (*position & (sq->cq_depth - 1)));
-    return bell_cqe_is_valid(*tail, *position, sq->cq_shift);
+    news->position = alone ? bell_port_load(lane, sq->words_memory, &sq->words->cq_index)
+                           : bell_port_load_acquire(lane, sq->words_memory, &sq->words->cq_index);
+    news->tail = bell_port_load_cqe_tail(lane, sq->memory, sq->cqe + (news->position & (sq->cq_depth - 1)));
+    return bell_cqe_is_valid(news->tail, news->position, sq->cq_shift);
 }
 
-/* Consume one CQE and retire its WQE and every earlier one.  BELL_EMPTY: none there (or another lane took it).
- * BELL_CQE_ERROR: *out says which WQE and why; the CQE stays.  BELL_CORRUPT: a CQE for no WQE under way.  OWNER: one
- * lane at a time; otherwise any lane, lock-free. */
-BELL_STEP enum bell_status bell_sq_poll(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
-                                        struct bell_completion *out)
+/* Consume the CQE that was found and retire its WQE and every earlier one.  Results as of bell_sq_poll. */
+BELL_STEP enum bell_status bell_sq_consume(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
+                                           const struct bell_sq_news *news, struct bell_completion *out)
 {
     bool alone = sharing == BELL_SHARING_OWNER, is_ring = sq->cq_depth > 1, is_known = true;
-    uint64_t position, first = 0;
-    uint32_t tail;
-    if (!bell_sq_peek(lane, sq, alone, &position, &first, &tail))
-        return BELL_EMPTY;
+    uint64_t position = news->position, first = news->first;
     if (is_ring) {
         uint64_t done = alone ? bell_port_load(lane, sq->words_memory, &sq->words->completed)
                               : bell_port_load_acquire(lane, sq->words_memory, &sq->words->completed);
-        first = bell_cqe_tail_counter(tail);
-        is_known = bell_cqe_extend(bell_cqe_tail_counter(tail), done, sq->depth, &first);
+        first = bell_cqe_tail_counter(news->tail);
+        is_known = bell_cqe_extend(bell_cqe_tail_counter(news->tail), done, sq->depth, &first);
     }
-    uint32_t opcode = bell_cqe_tail_opcode(tail);
+    uint32_t opcode = bell_cqe_tail_opcode(news->tail);
     if (opcode == BELL_CQE_REQ_ERR || opcode == BELL_CQE_RESP_ERR) {
         const struct bell_cqe *cqe = sq->cqe + (is_ring ? position & (sq->cq_depth - 1) : 0);
         out->index = first;
@@ -286,21 +304,34 @@ BELL_STEP enum bell_status bell_sq_poll(struct bell_lane *lane, struct bell_sq *
     return BELL_OK;
 }
 
+/* Consume one CQE and retire its WQE and every earlier one.  BELL_EMPTY: none there (or another lane took it).
+ * BELL_CQE_ERROR: *out says which WQE and why; the CQE stays.  BELL_CORRUPT: a CQE for no WQE under way.  OWNER: one
+ * lane at a time; otherwise any lane, lock-free. */
+BELL_STEP enum bell_status bell_sq_poll(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
+                                        struct bell_completion *out)
+{
+    struct bell_sq_news news = { 0, 0, 0 };
+    if (!bell_sq_peek(lane, sq, sharing == BELL_SHARING_OWNER, &news))
+        return BELL_EMPTY;
+    return bell_sq_consume(lane, sq, sharing, &news, out);
+}
+
 struct bell_sq_wait {
     struct bell_sq *sq;
     uint64_t until;
-    bool alone;
+    struct bell_sq_news news; /* when has_news */
+    bool alone, has_news;
 };
 
 BELL_STEP bool bell_sq_has_news(struct bell_lane *lane, void *context)
 {
     struct bell_sq_wait *w = (struct bell_sq_wait *)context;
-    uint64_t position, first = 0;
-    uint32_t tail;
+    w->has_news = false;
     if (!w->alone
         && bell_has_reached(bell_port_load_acquire(lane, w->sq->words_memory, &w->sq->words->completed), w->until))
         return true;
-    return bell_sq_peek(lane, w->sq, w->alone, &position, &first, &tail);
+    w->has_news = bell_sq_peek(lane, w->sq, w->alone, &w->news);
+    return w->has_news;
 }
 
 /* Wait until every block before `until` has completed, polling on the way (quiet on one queue).  Bounded by the port:
@@ -308,15 +339,15 @@ BELL_STEP bool bell_sq_has_news(struct bell_lane *lane, void *context)
 BELL_STEP enum bell_status bell_sq_quiet(struct bell_lane *lane, struct bell_sq *sq, enum bell_sharing sharing,
                                          uint64_t until, struct bell_completion *out)
 {
-    struct bell_sq_wait w = { sq, until, sharing == BELL_SHARING_OWNER };
+    struct bell_sq_wait w = { sq, until, { 0, 0, 0 }, sharing == BELL_SHARING_OWNER, false };
     for (;;) {
         uint64_t done = w.alone ? bell_port_load(lane, sq->words_memory, &sq->words->completed)
                                 : bell_port_load_acquire(lane, sq->words_memory, &sq->words->completed);
         if (bell_has_reached(done, until))
             return BELL_OK;
         enum bell_status s = bell_port_wait(lane, sq->key, bell_sq_has_news, &w, "a CQE");
-        if (s == BELL_OK)
-            s = bell_sq_poll(lane, sq, sharing, out);
+        if (s == BELL_OK && w.has_news)
+            s = bell_sq_consume(lane, sq, sharing, &w.news, out);
         if (bell_is_failure(s))
             return s;
     }
@@ -342,8 +373,8 @@ BELL_STEP enum bell_status bell_sq_reserve_or_poll(struct bell_lane *lane, struc
     }
 }
 
-/* Where the requests of one post come from: number `i` of them, in *scratch or wherever it is kept.  Keys, addresses and
- * opcode are the giver's. */
+/* Where the requests of one post come from: number `i` of them, in *scratch or wherever it is kept.  Keys, addresses
+ * and opcode are the giver's. */
 typedef struct bell_wqe_request *bell_request_of(void *context, uint32_t i, struct bell_wqe_request *scratch);
 
 /* Reserve `blocks`, write `count` accepted requests there, the last one signaled, and ring once. */
@@ -369,18 +400,22 @@ BELL_STEP enum bell_status bell_sq_put_accepted(struct bell_lane *lane, struct b
     return bell_sq_post(lane, sq, stack, first, at);
 }
 
-/* Post `count` requests that differ in addresses and contents only behind one doorbell, the last one signaled.  *end
- * becomes the index after the last block: bell_sq_quiet(end) waits for all of them.  BELL_INVALID: the first of them
- * cannot be built; nothing was reserved. */
+/* Post `count` requests behind one doorbell, the last one signaled.  *end becomes the index after the last block:
+ * bell_sq_quiet(end) waits for all of them.  BELL_INVALID: one of them cannot be built; nothing was reserved.  With
+ * `alike` the caller promises that they differ in addresses and contents only, and just the first is looked at. */
 BELL_STEP enum bell_status bell_sq_put_each(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
-                                            bell_request_of *request_of, void *context, uint32_t count, uint64_t *end,
-                                            struct bell_completion *out)
+                                            bell_request_of *request_of, void *context, uint32_t count, bool alike,
+                                            uint64_t *end, struct bell_completion *out)
 {
-    struct bell_wqe_request scratch, *r = request_of(context, 0, &scratch);
-    if (bell_sq_address(sq, r) != BELL_OK)
-        return BELL_INVALID;
-    return bell_sq_put_accepted(lane, sq, stack, request_of, context, count, count * bell_wqe_blocks(bell_wqe_ds(r)),
-                                end, out);
+    struct bell_wqe_request scratch;
+    uint32_t blocks = 0;
+    for (uint32_t i = 0; i < (alike ? 1 : count); i++) {
+        struct bell_wqe_request *r = request_of(context, i, &scratch);
+        if (bell_sq_address(sq, r) != BELL_OK)
+            return BELL_INVALID;
+        blocks += bell_wqe_blocks(bell_wqe_ds(r));
+    }
+    return bell_sq_put_accepted(lane, sq, stack, request_of, context, count, alike ? blocks * count : blocks, end, out);
 }
 
 BELL_STEP struct bell_wqe_request *bell_request_of_array(void *context, uint32_t i, struct bell_wqe_request *scratch)
@@ -389,19 +424,12 @@ BELL_STEP struct bell_wqe_request *bell_request_of_array(void *context, uint32_t
     return (struct bell_wqe_request *)context + i;
 }
 
-/* The same for requests of any sizes in an array; their index is filled in.  BELL_INVALID: one of them cannot be
- * built. */
+/* The same for an array of requests, whose index is filled in. */
 BELL_STEP enum bell_status bell_sq_put(struct bell_lane *lane, struct bell_sq *sq, const struct bell_stack *stack,
                                        struct bell_wqe_request *requests, uint32_t count, uint64_t *end,
                                        struct bell_completion *out)
 {
-    uint32_t blocks = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (bell_sq_address(sq, requests + i) != BELL_OK)
-            return BELL_INVALID;
-        blocks += bell_wqe_blocks(bell_wqe_ds(requests + i));
-    }
-    return bell_sq_put_accepted(lane, sq, stack, bell_request_of_array, requests, count, blocks, end, out);
+    return bell_sq_put_each(lane, sq, stack, bell_request_of_array, requests, count, false, end, out);
 }
 
 BELL_STEP bool bell_lock_is_free(struct bell_lane *lane, void *context)
@@ -413,7 +441,7 @@ BELL_STEP bool bell_lock_is_free(struct bell_lane *lane, void *context)
 /* The same under the queue's lock: any lane.  Acquire on taking it, release on leaving it. */
 BELL_STEP enum bell_status bell_sq_put_locked(struct bell_lane *lane, struct bell_sq *sq,
                                               const struct bell_stack *stack, bell_request_of *request_of,
-                                              void *context, uint32_t count, uint64_t *end,
+                                              void *context, uint32_t count, bool alike, uint64_t *end,
                                               struct bell_completion *out)
 {
     while (!bell_port_cas(lane, sq->words_memory, &sq->words->lock, 0, 1)) {
@@ -421,7 +449,7 @@ BELL_STEP enum bell_status bell_sq_put_locked(struct bell_lane *lane, struct bel
         if (w != BELL_OK)
             return w;
     }
-    enum bell_status s = bell_sq_put_each(lane, sq, stack, request_of, context, count, end, out);
+    enum bell_status s = bell_sq_put_each(lane, sq, stack, request_of, context, count, alike, end, out);
     bell_port_store_release(lane, sq->words_memory, &sq->words->lock, 0);
     return s;
 }

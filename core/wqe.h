@@ -332,41 +332,6 @@ BELL_PURE BELL_RARELY uint32_t bell_wqe_fill(struct bell_wqe *wqe, const struct 
     return ds;
 }
 
-/* An RC write of 8 bytes inline, or by pointer, is three segments: the common put. */
-struct bell_wqe_short {
-    uint64_t words[6];
-};
-
-BELL_PURE bool bell_wqe_is_short(const struct bell_wqe_request *r)
-{
-    return r->opcode == BELL_WQE_WRITE && !r->is_dc && r->bytes && (!r->inline_data || r->bytes == 8);
-}
-
-/* Two be32 in the order they lie in memory. */
-BELL_PURE uint64_t bell_wqe_pair(uint32_t first, uint32_t second)
-{
-    return (uint64_t)bell_be32(second) << 32 | bell_be32(first);
-}
-
-/* The bytes bell_wqe_fill gives for a short request, in registers where the compiler can. */
-BELL_PURE void bell_wqe_fill_short(struct bell_wqe_short *wqe, const struct bell_wqe_request *r)
-{
-    wqe->words[0] = bell_wqe_pair((uint32_t)(r->index & 0xffff) << 8 | BELL_WQE_WRITE,
-                                  r->qpn << 8 | (uint32_t)(sizeof wqe->words / BELL_WQE_SEGMENT_BYTES));
-    wqe->words[1] = bell_wqe_pair(r->fm_ce_se, 0); /* stream id is zero */
-    wqe->words[2] = bell_be64(r->raddr);
-    wqe->words[3] = bell_wqe_pair(r->rkey, 0);
-    if (r->inline_data) {
-        uint64_t value;
-        memcpy(&value, r->inline_data, sizeof value);
-        wqe->words[4] = value << 32 | bell_be32(BELL_WQE_INLINE_BIT | 8);
-        wqe->words[5] = value >> 32;
-    } else {
-        wqe->words[4] = bell_wqe_pair(r->bytes, r->lkey);
-        wqe->words[5] = bell_be64(r->laddr);
-    }
-}
-
 /* Check and fill.  BELL_INVALID, and *wqe untouched, when the request has no wire form. */
 BELL_PURE enum bell_status bell_wqe_build(struct bell_wqe *wqe, const struct bell_wqe_request *r)
 {

@@ -184,7 +184,7 @@ static void test_build_refuses(void **state)
     assert_int_equal(bell_sq_put(&rig.lane[0], &rig.sq, &rig.stack, two, 2, &end, &rig.done), BELL_INVALID);
     assert_int_equal(bell_sq_put_group(&rig.lane[0], &rig.sq, &rig.stack, &q, &end, &rig.done), BELL_INVALID);
     assert_int_equal(bell_sq_put_locked(&rig.lane[0], &rig.sq, &rig.stack, bell_request_of_array,
-                                        two, 2, &end, &rig.done), BELL_INVALID);
+                                        two, 2, false, &end, &rig.done), BELL_INVALID);
     assert_int_equal(end, 77);
     assert_int_equal(rig.words.reserved, 0);
     assert_int_equal(rig.words.lock, 0);
@@ -419,20 +419,20 @@ static void test_locked(void **state)
     struct bell_wqe_request q = rig_write(&rig, 8, 0, true);
     rig.words.lock = 1;
     assert_int_equal(bell_sq_put_locked(&rig.lane[0], &rig.sq, &rig.stack, bell_request_of_array,
-                                        &q, 1, &end, &rig.done), BELL_TIMEOUT);
+                                        &q, 1, false, &end, &rig.done), BELL_TIMEOUT);
     assert_string_equal(rig.lane[0].id.waited_for, "the queue's lock");
     assert_int_equal(rig.words.reserved, 0);
     assert_int_equal(rig.words.lock, 1); /* still the other lane's */
     rig.words.lock = 0;
     for (uint32_t i = 1; i <= 4; i++) {
         assert_int_equal(bell_sq_put_locked(&rig.lane[i % 2], &rig.sq, &rig.stack, bell_request_of_array,
-                                            &q, 1, &end, &rig.done), BELL_OK);
+                                            &q, 1, false, &end, &rig.done), BELL_OK);
         assert_int_equal(end, i);
         assert_int_equal(rig.words.lock, 0);
     }
     rig.stack.flow = BELL_FLOW_NONE;
     assert_int_equal(bell_sq_put_locked(&rig.lane[0], &rig.sq, &rig.stack, bell_request_of_array,
-                                        &q, 1, &end, &rig.done), BELL_OVERFLOW);
+                                        &q, 1, false, &end, &rig.done), BELL_OVERFLOW);
     assert_int_equal(rig.words.lock, 0); /* given back on failure too */
     assert_int_equal(rig_nic(&rig), 4);
     assert_int_equal(bell_sq_quiet(&rig.lane[1], &rig.sq, BELL_SHARING_LOCKED, 4, &rig.done), BELL_OK);

@@ -29,7 +29,7 @@ uint64_t bell_prm_get(const uint8_t *bytes, enum bell_prm_field field)
     const struct bell_prm_place *p = &bell_prm_places[field];
     uint64_t value = 0;
     for (uint32_t at = p->bit; at < (uint32_t)p->bit + p->bits; at++)
-        value = value << 1 | (bytes[at / 8] >> (7 - at % 8) & 1u);
+        value = value << 1 | ((uint32_t)bytes[at / 8] >> (7 - at % 8) & 1u);
     return value;
 }
 

@@ -16,6 +16,7 @@ enum bell_nic_place { BELL_NIC_AUTO, BELL_NIC_ON_CPU, BELL_NIC_ON_GPU };
 struct bell_machine {
     char name[8];         /* "machine" */
     uint32_t nic_threads; /* of each rank; queue q is served by thread q % nic_threads */
+    uint32_t nic_patience; /* how often it reads a WQE again that has not arrived; 0: such a WQE fails at once */
     bool pin;             /* give each NIC thread, worker and CPU lane a core of its own */
     uint32_t first_core;  /* the first of those cores */
     int32_t nic;          /* enum bell_nic_place */

@@ -39,6 +39,8 @@ struct bell_nicq {
     uint64_t cq_produced;
     uint64_t recover_ps; /* START_DOORBELL: how long the record may be ahead before it is believed; 0: for ever */
     uint64_t behind_ps;  /* since when it has been ahead; 0: it is not */
+    uint32_t patience;   /* how often a WQE that is not there yet is read again; 0, as of a NIC: it fails at once */
+    uint32_t stale;      /* WQEs that were not there when they were first read, with patience */
     struct bell_nic_fault fault;
     bool in_error;       /* after the first error every WQE completes as flushed */
     bool is_silent;      /* fault: never answers */
@@ -119,15 +121,10 @@ BELL_STEP enum bell_status bell_nic_recover(struct bell_lane *lane, struct bell_
     return now_ps - q->behind_ps < q->recover_ps ? BELL_EMPTY : bell_nic_advance(q, ahead);
 }
 
-/* Fetch and decode the next WQE.  BELL_EMPTY: all taken indices are fetched.  A WQE that is malformed, carries another
- * index than its slot or another QP number gets a syndrome, not a status: it completes with an error CQE. */
-BELL_STEP enum bell_status bell_nic_fetch(struct bell_lane *lane, struct bell_nicq *q, struct bell_nic_work *work)
+/* Read and decode the WQE at work->index.  BELL_INVALID: it is malformed, or carries another index than its slot or
+ * another QP number. */
+BELL_STEP enum bell_status bell_nic_read(struct bell_lane *lane, const struct bell_nicq *q, struct bell_nic_work *work)
 {
-    if (q->fetched == q->producer)
-        return BELL_EMPTY;
-    work->index = q->fetched;
-    work->held = NULL;
-    work->syndrome = 0;
     bell_port_read_bytes(lane, work->bytes, bell_sq_block(q->sq, work->index), BELL_WQE_BLOCK_BYTES);
     enum bell_status s = bell_wqe_decode_ctrl(work->bytes, &work->view);
     uint32_t blocks = work->view.blocks;
@@ -140,10 +137,25 @@ BELL_STEP enum bell_status bell_nic_fetch(struct bell_lane *lane, struct bell_ni
                              BELL_WQE_BLOCK_BYTES);
     if (s == BELL_OK)
         s = bell_wqe_decode(work->bytes, q->sq->is_dc, &work->view);
-    if (s != BELL_OK || work->view.index16 != (uint16_t)work->index || work->view.qpn != q->sq->qpn)
-        work->syndrome = BELL_SYNDROME_LOCAL_QP_OP;
     work->view.blocks = blocks;
-    q->fetched += blocks;
+    bool is_its = work->view.index16 == (uint16_t)work->index && work->view.qpn == q->sq->qpn;
+    return s == BELL_OK && is_its ? BELL_OK : BELL_INVALID;
+}
+
+/* Fetch and decode the next WQE.  BELL_EMPTY: all taken indices are fetched.  A WQE that bell_nic_read refuses, and
+ * goes on refusing as often as the queue has patience, gets a syndrome, not a status: it completes with an error CQE. */
+BELL_STEP enum bell_status bell_nic_fetch(struct bell_lane *lane, struct bell_nicq *q, struct bell_nic_work *work)
+{
+    if (q->fetched == q->producer)
+        return BELL_EMPTY;
+    work->index = q->fetched;
+    work->held = NULL;
+    enum bell_status s = bell_nic_read(lane, q, work);
+    q->stale += s != BELL_OK && q->patience;
+    for (uint32_t i = 0; s != BELL_OK && i < q->patience; i++)
+        s = bell_nic_read(lane, q, work);
+    work->syndrome = s == BELL_OK ? 0 : BELL_SYNDROME_LOCAL_QP_OP;
+    q->fetched += work->view.blocks;
     return BELL_OK;
 }
 

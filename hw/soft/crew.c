@@ -34,6 +34,7 @@ static void init_server(struct bell_soft_member *m)
     struct bell_nic_seat *seat = crew->seat + crew->seats;
     for (uint32_t q = m->number; q < w->queues; q += crew->nic_threads, seats++) {
         seat[seats].nicq = w->rank[m->lane.id.rank].nicq + q;
+        seat[seats].nicq->patience = crew->nic_patience;
         seat[seats].lane = (uint16_t)(w->lanes + w->workers + q);
     }
     crew->seats += seats;
@@ -79,11 +80,9 @@ static void free_own(struct bell_soft_crew *crew)
 }
 
 /* More threads than queues would have nothing to do. */
-static uint32_t nic_threads_of(const struct bell_run *run)
+static uint32_t nic_threads_of(const struct bell_run *run, const struct bell_machine *machine)
 {
-    struct bell_machine machine;
-    bell_machine_read(run->machine, &machine);
-    return machine.nic_threads < run->program->queues ? machine.nic_threads : run->program->queues;
+    return machine->nic_threads < run->program->queues ? machine->nic_threads : run->program->queues;
 }
 
 enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct bell_run *run,
@@ -91,11 +90,15 @@ enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct b
 {
     const struct bell_program *p = run->program;
     size_t size = bell_world_size(p, run->stack);
-    uint32_t threads = nic_threads_of(run), each = p->lanes + bell_stack_workers(run->stack, p->queues) + threads;
+    struct bell_machine machine;
+    bell_machine_read(run->machine, &machine);
+    uint32_t threads = nic_threads_of(run, &machine);
+    uint32_t each = p->lanes + bell_stack_workers(run->stack, p->queues) + threads;
     bool is_grouped = run->stack->sharing == BELL_SHARING_COOPERATIVE && p->lanes > p->queues;
     memset(crew, 0, sizeof *crew);
     crew->run = run;
     crew->nic_threads = threads;
+    crew->nic_patience = machine.nic_patience;
     crew->soft.bound_ps = run->bound_ps ? run->bound_ps : WAIT_BOUND_PS;
     crew->soft.is_traced = run->sink != NULL;
     void *arena = lines(size);

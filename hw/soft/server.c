@@ -3,6 +3,7 @@
 
 #include "hw/soft/cores.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,15 +141,25 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+static uint64_t stale_of(const struct bell_nic_server *server)
+{
+    uint64_t stale = 0;
+    for (uint32_t i = 0; i < server->seats; i++)
+        stale += server->seat[i].nicq->stale;
+    return stale;
+}
+
 void bell_nic_server_report(const struct bell_nic_server *server, uint32_t count, char *out, size_t size)
 {
     struct bell_nic_stats sum = { 0, 0, 0, 0 };
     uint32_t unbound = 0;
+    uint64_t stale = 0;
     double busiest = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct bell_nic_stats *t = &server[i].stats;
         double busy = percent(t->busy_ps, t->span_ps);
         sum.wqes += t->wqes;
+        stale += stale_of(&server[i]);
         sum.busy_ps += t->busy_ps;
         sum.span_ps += t->span_ps;
         sum.cpu_ps += t->cpu_ps;
@@ -172,5 +183,8 @@ void bell_nic_server_report(const struct bell_nic_server *server, uint32_t count
     if (sum.wqes && core < PERCENT_OF_A_CORE)
         add(out, size, "; it had a core for only %.0f %% of the time, so others set its speed", core);
     if (server->paced_by) report_pace(server, count, out, size);
+    if (stale)
+        add(out, size, "; %" PRIu64 " of %" PRIu64 " WQES HAD NOT ARRIVED when they were read, and were read again: "
+                       "a NIC would have failed them or carried out old ones", stale, sum.wqes);
     if (unbound) add(out, size, "; %u of %u could not be bound to a core of its own", unbound, count);
 }

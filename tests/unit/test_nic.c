@@ -2,6 +2,9 @@
  * The NIC's side of a queue: taking the index, fetching, judging, carrying out, completing. */
 #include "tests/unit/rig.h"
 
+#include <pthread.h>
+#include <time.h>
+
 static struct rig rig;
 
 static int close_rig(void **state)
@@ -153,6 +156,40 @@ static void test_fetch_damaged(void **state)
         assert_int_equal(rig.to[0], 0);
         assert_true(bell_nic_wants_cqe(&work));
     }
+}
+
+/* A WQE that arrives after its doorbell: with patience it is waited for and counted. */
+static void *arrive_late(void *context)
+{
+    const struct timespec a_moment = { 0, 2000000 };
+    (void)context;
+    (void)nanosleep(&a_moment, NULL);
+    __atomic_store_n(bell_sq_block(&rig.sq, 0) + 2, 0, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void test_fetch_waits(void **state)
+{
+    struct bell_nic_work work;
+    struct bell_wqe_request q = rig_write(&rig, 8, 0, true);
+    pthread_t writer;
+    (void)state;
+    rig_open(&rig, 8, BELL_CQ_RING, 0);
+    assert_int_equal(bell_sq_build(&rig.lane[0], &rig.sq, 0, &q), BELL_OK);
+    assert_int_equal(bell_sq_build(&rig.lane[0], &rig.sq, 1, &q), BELL_OK);
+    bell_sq_block(&rig.sq, 0)[2] = bell_sq_block(&rig.sq, 1)[2] = 0x7f; /* of their indices */
+    ring_doorbell(2);
+    assert_int_equal(take(), BELL_OK);
+    rig.nicq.patience = 1000000000;
+    assert_int_equal(pthread_create(&writer, NULL, arrive_late, NULL), 0);
+    assert_int_equal(bell_nic_fetch(&rig.nic, &rig.nicq, &work), BELL_OK);
+    assert_int_equal(pthread_join(writer, NULL), 0);
+    assert_int_equal(work.syndrome, 0);
+    assert_int_equal(rig.nicq.stale, 1);
+    rig.nicq.patience = 10; /* the other one never does */
+    assert_int_equal(bell_nic_fetch(&rig.nic, &rig.nicq, &work), BELL_OK);
+    assert_int_equal(work.syndrome, BELL_SYNDROME_LOCAL_QP_OP);
+    assert_int_equal(rig.nicq.stale, 2);
 }
 
 static void test_fetch_over_the_end(void **state)
@@ -389,7 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_take_doorbell),      CASE(test_take_dbrec),
         CASE(test_take_deepest),       CASE(test_silent),
-        CASE(test_fetch_empty),        CASE(test_fetch_damaged),
+        CASE(test_fetch_empty),        CASE(test_fetch_damaged), CASE(test_fetch_waits),
         CASE(test_fetch_over_the_end), CASE(test_regions),
         CASE(test_operations),         CASE(test_atomics),
         CASE(test_who_gets_a_cqe),     CASE(test_error_then_flushed),

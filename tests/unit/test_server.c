@@ -156,6 +156,12 @@ static void test_report(void **state)
     s[0].is_bound = true;
     bell_nic_server_report(s, 2, text, sizeof text);
     assert_null(strstr(text, "could not be bound"));
+    struct bell_nicq queue[2] = { { .stale = 3 }, { .stale = 4 } };
+    struct bell_nic_seat both[2] = { { .nicq = queue }, { .nicq = queue + 1 } };
+    s[0].seat = both;
+    s[0].seats = 2;
+    bell_nic_server_report(s, 2, text, sizeof text);
+    assert_non_null(strstr(text, "; 7 of 30000000 WQES HAD NOT ARRIVED when they were read"));
     char little[10];
     bell_nic_server_report(s, 2, little, sizeof little);
     assert_string_equal(little, "software ");

@@ -23,6 +23,7 @@ enum bell_form { BELL_FORM_TEXT, BELL_FORM_JSON, BELL_FORM_CSV };
 struct bell_options {
     const char *platform, *stack, *executor, *output; /* as given; NULL: not given */
     const char *pace;                                 /* a platform, for the software NIC */
+    const char *samples;                              /* file for each operation's times */
     const char *set[BELL_SETS_MAX];                   /* "KEY=VALUE", in the order given */
     uint32_t sets;
     uint64_t seed; /* valid when has_seed */
@@ -190,6 +191,9 @@ struct bell_samples {
 enum bell_status bell_samples_run(const struct bell_setup *setup, const struct bell_sink *sink,
                                   struct bell_samples *out, struct bell_error *err) BELL_MUST_USE;
 void bell_samples_free(struct bell_samples *samples);
+
+/* Each kind of time by itself, for bell_percentile; until then both are in the order of lanes and operations. */
+void bell_samples_sort(struct bell_samples *samples);
 
 /* The same, traced into a file; after a failure no file has the name. */
 enum bell_status bell_samples_trace(const struct bell_setup *setup, const char *path, uint64_t max_events,

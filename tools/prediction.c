@@ -252,6 +252,7 @@ static enum bell_status run_one(struct bell_prediction_run *run, bool quick, str
     run->setup.program.iterations = iterations;
     if (s != BELL_OK)
         return s;
+    bell_samples_sort(&samples);
     run->issue_p50_ps = bell_percentile(samples.issue_ps, samples.count, 50);
     run->total_p50_ps = bell_percentile(samples.total_ps, samples.count, 50);
     run->total_p99_ps = bell_percentile(samples.total_ps, samples.count, 99);

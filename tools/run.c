@@ -2,8 +2,10 @@
  * `bellwether run`: one experiment, on one stack, by one executor. */
 #include "tools/cli.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PERCENTILES 4
 #define CELL 32
@@ -19,6 +21,8 @@ static const struct bell_option options[] = {
     BELL_OPTION_OF_SEED,
     { "-o", "TRACE", "write the trace, which opens in Perfetto", BELL_OPTION_TEXT,
       offsetof(struct bell_options, output) },
+    { "--samples", "FILE", "write the times of each operation, in CSV", BELL_OPTION_TEXT,
+      offsetof(struct bell_options, samples) },
     { "--max-events", "N", "write at most N events of the trace", BELL_OPTION_WHOLE,
       offsetof(struct bell_options, max_events) },
     BELL_OPTION_OF_FORM,
@@ -169,6 +173,27 @@ static void print_csv(const struct bell_setup *setup, const struct bell_samples 
     bell_print_table(stdout, BELL_FORM_CSV, column, 12, cell, 2);
 }
 
+/* One line an operation, lane after lane, in us; under another name until it is whole. */
+static enum bell_status write_samples(const struct bell_samples *samples, const char *path, struct bell_error *err)
+{
+    char draft[4096];
+    int n = snprintf(draft, sizeof draft, "%s.tmp", path);
+    FILE *to = n > 0 && (size_t)n < sizeof draft ? fopen(draft, "w") : NULL;
+    if (!to) return bell_fail(err, BELL_IO, "%s: cannot be written: %s", path, strerror(errno));
+    bool is_good = fprintf(to, "issue_us,total_us\n") > 0;
+    for (size_t i = 0; is_good && i < samples->count; i++) {
+        char issue[CELL], whole[CELL];
+        bell_us_text(samples->issue_ps[i], issue, sizeof issue);
+        bell_us_text(samples->total_ps[i], whole, sizeof whole);
+        is_good = fprintf(to, "%s,%s\n", issue, whole) > 0;
+    }
+    is_good = fclose(to) == 0 && is_good && rename(draft, path) == 0;
+    if (is_good) return BELL_OK;
+    enum bell_status s = bell_fail(err, BELL_IO, "%s: cannot be written: %s", path, strerror(errno));
+    (void)remove(draft);
+    return s;
+}
+
 static int run(int argc, char **argv)
 {
     static struct bell_setup setup;
@@ -184,6 +209,11 @@ static int run(int argc, char **argv)
         s = o.output ? bell_samples_trace(&setup, o.output, o.max_events, &samples, &err)
                      : bell_samples_run(&setup, NULL, &samples, &err);
     if (s != BELL_OK) return bell_complain(&err);
+    if (o.samples && (s = write_samples(&samples, o.samples, &err)) != BELL_OK) {
+        bell_samples_free(&samples);
+        return bell_complain(&err);
+    }
+    bell_samples_sort(&samples);
     summarise(&metric[0], "issue", samples.issue_ps, samples.count);
     summarise(&metric[1], bell_total_name(&setup.program), samples.total_ps, samples.count);
     if (o.form == BELL_FORM_JSON)

@@ -56,11 +56,15 @@ enum bell_status bell_samples_run(const struct bell_setup *setup, const struct b
         if (!err->text[0]) (void)bell_fail(err, s, "%s: %s", p->name, bell_status_text(s));
         return err->status = s;
     }
-    qsort(r->issue_ps, out->count, sizeof *r->issue_ps, compare_times);
-    qsort(r->total_ps, out->count, sizeof *r->total_ps, compare_times);
     out->issue_ps = r->issue_ps;
     out->total_ps = r->total_ps;
     return BELL_OK;
+}
+
+void bell_samples_sort(struct bell_samples *samples)
+{
+    qsort(samples->issue_ps, samples->count, sizeof *samples->issue_ps, compare_times);
+    qsort(samples->total_ps, samples->count, sizeof *samples->total_ps, compare_times);
 }
 
 void bell_samples_free(struct bell_samples *samples)
@@ -229,13 +233,15 @@ static const struct {
 
 void bell_origin(const struct bell_setup *setup, char *out, size_t size)
 {
+    const char *poster = strcmp(setup->executor->name, "cuda") == 0 ? "GPU" : "CPU";
     if (setup->has_pace) {
-        (void)snprintf(out, size, "measured on this machine's CPU against a software NIC paced as the model says of "
-                                  "platform %s (docs/model.md): not a NIC's latency", setup->platform.name);
+        (void)snprintf(out, size, "measured on this machine's %s against a software NIC paced as the model says of "
+                                  "platform %s (docs/model.md): not a NIC's latency", poster, setup->platform.name);
         return;
     }
     if (!setup->has_platform) {
-        (void)snprintf(out, size, "measured on this machine's CPU against the software NIC: not a NIC's latency");
+        (void)snprintf(out, size, "measured on this machine's %s against the software NIC: not a NIC's latency",
+                       poster);
         return;
     }
     size_t count[KINDS] = { 0 };

@@ -44,6 +44,7 @@ static enum bell_status steps_of_run(const struct bell_setup *setup, struct bell
     struct bell_samples samples;
     enum bell_status s = bell_samples_run(setup, &sink, &samples, err);
     if (s == BELL_OK) {
+        bell_samples_sort(&samples);
         size_t op = median_op(&r, bell_percentile(samples.total_ps, samples.count, 50));
         s = bell_steps_of(r.event, r.count, op, out, err);
         bell_samples_free(&samples);

@@ -59,6 +59,11 @@ ok 'an option may hold its value' "'$BELLWETHER' run one-op --format=json --seed
     jq -e '.parameters[\"experiment.seed\"] == 3 and .is_traced and .trace == \"./t.json\" and .events > 0'"
 ok 'the trace ends where it is told to' "'$BELLWETHER' run one-op --platform P-IB -o cut.json --max-events 7 > out &&
     [ \$(grep -c '\"ph\":\"X\"' cut.json) -eq 7 ] && '$BELLWETHER' check cut.json | grep 'cut off'"
+ok 'the times of each operation can be had' "'$BELLWETHER' run round-trip --platform P-IB --set iterations=9 \
+    --samples times.csv > out && [ \$(wc -l < times.csv) -eq 10 ] && head -n 1 times.csv | grep -qx issue_us,total_us &&
+    awk -F, 'NR > 1 && !(\$1 > 0 && \$2 > \$1) { exit 1 }' times.csv && [ ! -e times.csv.tmp ]"
+ok 'and where they cannot be written it says so' "! '$BELLWETHER' run one-op --platform P-IB --samples none/t.csv \
+    > out 2> err && grep -q 'none/t.csv: cannot be written' err"
 
 # ---- list ----
 ok 'list parameters has every parameter of a run' "'$BELLWETHER' list parameters --format json > p.json && $sim > a &&

@@ -115,6 +115,15 @@ static void bound_by(struct limits *l, const struct stamped *gpu, const struct s
     if (!gpu_is_first && gap_ps > l->least_ps) l->least_ps = gap_ps;
 }
 
+/* The producer index that was rung last before a doorbell; 0: it is the first of its queue. */
+static uint64_t rung_before(const struct stamped *gpu, size_t at)
+{
+    for (size_t i = at; i-- > 0;)
+        if (gpu[i].event->kind == BELL_EVENT_DOORBELL && is_same_queue(gpu[i].event, gpu[at].event))
+            return gpu[i].event->index;
+    return 0;
+}
+
 static struct limits find_limits(const struct stamped *gpu, size_t gpus, const struct stamped *cpu, size_t cpus,
                                  int64_t offset_ps)
 {
@@ -123,8 +132,8 @@ static struct limits find_limits(const struct stamped *gpu, size_t gpus, const s
         const struct bell_event *e = gpu[i].event;
         const struct stamped *other = NULL;
         size_t hint = first_after(cpu, cpus, gpu[i].time_ps + (uint64_t)offset_ps - SEARCH / 2);
-        if (e->kind == BELL_EVENT_DOORBELL && e->index)
-            other = find(cpu, cpus, hint, e, BELL_EVENT_CQE, e->index - 1);
+        if (e->kind == BELL_EVENT_DOORBELL && e->index > rung_before(gpu, i))
+            other = find(cpu, cpus, hint, e, BELL_EVENT_DELIVER, rung_before(gpu, i));
         if (e->kind == BELL_EVENT_ENQUEUE) other = find(cpu, cpus, hint, e, BELL_EVENT_DEQUEUE, e->index);
         if (e->kind == BELL_EVENT_MAILBOX) other = find(cpu, cpus, hint, e, BELL_EVENT_DOORBELL, e->index);
         if (other) bound_by(&l, &gpu[i], other, true);
@@ -144,6 +153,8 @@ enum bell_status bell_gpu_order(struct bell_soft_crew *crew, int64_t offset_ps, 
     if (!all) return bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu events", total);
     size_t cpus = gather(crew, all, false), gpus = gather(crew, all + cpus, true);
     raise_times(all, cpus);
+    number_gpu(crew);
+    qsort(all + cpus, gpus, sizeof *all, by_time);
     struct limits l = find_limits(all + cpus, gpus, all, cpus, offset_ps);
     if (cpus == 0) offset_ps = 0; /* the NIC is on the GPU too: one clock */
     if (l.most_ps != INT64_MAX && offset_ps > l.most_ps) offset_ps = l.most_ps;
@@ -152,7 +163,6 @@ enum bell_status bell_gpu_order(struct bell_soft_crew *crew, int64_t offset_ps, 
         all[i].time_ps += (uint64_t)offset_ps;
         all[i].event->start_ps += (uint64_t)offset_ps;
     }
-    number_gpu(crew);
     qsort(all, cpus + gpus, sizeof *all, by_time);
     for (size_t i = 0; i < cpus + gpus; i++)
         all[i].event->seq = i + 1;

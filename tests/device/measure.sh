@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What this machine's GPU costs at the boundary to a software NIC, side by side and in one run:
-#   sh tests/device/measure.sh BELLWETHER [ROWS]
-# Prints tables; with ROWS it also writes every value as a row in the form of traces/reference/paper.json.  A run that
+#   sh tests/device/measure.sh BELLWETHER [ROWS [OPTIONS]]
+# Prints tables; with ROWS it also writes every value as a row in the form of traces/reference/paper.json.  OPTIONS are
+# for every run, such as --set machine.peer_gpu=1 where there are two GPUs, one a rank.  A run that
 # fails (a payload that did not arrive, a wait that reached its bound) is named and counted: the exit status is then 1.
 set -u
 bellwether=${1:?usage: measure.sh BELLWETHER [ROWS]}
@@ -11,7 +12,8 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 failed=0
 platform=H200-soft
-nic='--set machine.pin=true'
+shift $(($# < 2 ? $# : 2))
+nic="--set machine.pin=true --set machine.nic_patience=1000000 $*"
 host='--set stack.queue_memory=host'
 orderings='none gpu-fence gpu-fence+fenced-dbrec gpu-release-store threadfence system-release-store system-fence'
 
@@ -33,6 +35,21 @@ value() {
     sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" "$work/json"
 }
 
+# early: how many WQEs the NIC read before they had arrived; it waits for them, which a real one would not.
+early() {
+    n=$(sed -n 's/.*; \([0-9]*\) of [0-9]* WQES HAD NOT ARRIVED.*/\1/p' "$work/json")
+    echo "${n:-0}"
+}
+
+# What platform H200-soft is fitted to, and what it then has to predict, was chosen before either was measured.
+split() {
+    case " $fitted " in
+    *" $1 "*) echo 'H200 fit' ;;
+    *) echo 'H200 held-out' ;;
+    esac
+}
+fitted='none gpu-fence system-release-store pointer-8 pointer-4096 inline-152 baseline-8 tuned-8'
+
 # row FIGURE STACK METRIC VALUE CONFIG: CONFIG is the inside of a JSON object.
 row() {
     [ -n "$rows" ] && [ -n "$4" ] || return 0
@@ -40,15 +57,19 @@ row() {
         "$1" "$platform" "$2" "$5" "$3" "$4" >> "$work/rows"
 }
 
+# notes WHICH: what the run says of its NIC when that set the speed, or had no core.
 notes() {
     case $(sed -n 's/^ *"notes": "\(.*\)",$/\1/p' "$work/json") in
-    *"is the limit"* | *"speed"* | *"NIC's"*) sed -n 's/^ *"notes": "\(.*\)",$/      ^ \1/p' "$work/json" ;;
+    *BOTTLENECK* | *"set its speed"*)
+        sed -n "s/^ *\"notes\": \"\([^;]*;[^;]*\).*\",\$/      ^ $1: \1/p" "$work/json"
+        ;;
     esac
 }
 
 echo "== 8 B inline put by one GPU thread: issue and put+completion, then round trip, in us"
-printf '%-24s | %-31s | %-31s\n' '' 'queues in host memory, CPU NIC' 'queues in GPU memory, GPU NIC'
-printf '%-24s | %7s %7s %7s %7s | %7s %7s %7s %7s\n' ordering issue p99 put+cqe rtt issue p99 put+cqe rtt
+echo "   early: WQEs of 4500 that the NIC read before they had arrived, and read again"
+printf '%-24s | %-37s | %-31s\n' '' 'queues in host memory, CPU NIC' 'queues in GPU memory, GPU NIC'
+printf '%-24s | %7s %7s %7s %5s %7s | %7s %7s %7s %7s\n' ordering issue p99 put+cqe early rtt issue p99 put+cqe rtt
 for ordering in $orderings; do
     line=
     for memory in host gpu; do
@@ -56,14 +77,16 @@ for ordering in $orderings; do
         measure one-op "$@" --set iterations=4000
         line="$line | $(printf '%7s %7s %7s' "$(metric issue p50_us)" "$(metric issue p99_us)" \
             "$(metric put+completion p50_us)")"
+        [ $memory = gpu ] || line="$line $(printf '%5s' "$(early)")"
+        source=$(split "$ordering")
         config="\"bytes\": 8, \"payload\": \"inline\", \"ordering\": \"$ordering\", \"queue_memory\": \"$memory\""
         if [ $memory = host ]; then
-            row 'H200 one thread' mini-gda issue_us "$(metric issue p50_us)" "$config"
-            row 'H200 one thread' mini-gda put_completion_us "$(metric put+completion p50_us)" "$config"
+            row "$source" mini-gda issue_us "$(metric issue p50_us)" "$config"
+            row "$source" mini-gda put_completion_us "$(metric put+completion p50_us)" "$config"
         fi
         measure round-trip "$@" --set iterations=4000
         line="$line $(printf '%7s' "$(metric 'round trip' p50_us)")"
-        [ $memory = gpu ] || row 'H200 one thread' mini-gda rtt_us "$(metric 'round trip' p50_us)" "$config"
+        [ $memory = gpu ] || row "$source" mini-gda rtt_us "$(metric 'round trip' p50_us)" "$config"
     done
     printf '%-24s%s\n' "$ordering" "$line"
 done
@@ -75,11 +98,12 @@ for what in 'pointer 8' 'pointer 64' 'pointer 1024' 'pointer 4096' 'inline 24' '
     set -- $host --set payload=$payload --set bytes=$bytes --set warmup=500 --set iterations=4000
     measure one-op "$@"
     line=$(printf '%7s %7s' "$(metric issue p50_us)" "$(metric put+completion p50_us)")
+    source=$(split "$payload-$bytes")
     config="\"bytes\": $bytes, \"payload\": \"$payload\", \"queue_memory\": \"host\""
-    row 'H200 one thread' mini-gda issue_us "$(metric issue p50_us)" "$config"
-    row 'H200 one thread' mini-gda put_completion_us "$(metric put+completion p50_us)" "$config"
+    row "$source" mini-gda issue_us "$(metric issue p50_us)" "$config"
+    row "$source" mini-gda put_completion_us "$(metric put+completion p50_us)" "$config"
     measure round-trip "$@"
-    row 'H200 one thread' mini-gda rtt_us "$(metric 'round trip' p50_us)" "$config"
+    row "$source" mini-gda rtt_us "$(metric 'round trip' p50_us)" "$config"
     printf '%-7s %5s B  %s %7s\n' "$payload" "$bytes" "$line" "$(metric 'round trip' p50_us)"
 done
 
@@ -92,11 +116,12 @@ for protocol in baseline tuned; do
         measure one-op "$@"
         line=$(printf '%7s %7s %7s' "$(metric issue p50_us)" "$(metric issue p99_us)" \
             "$(metric put+completion p50_us)")
+        source=$(split "$protocol-$bytes")
         config="\"bytes\": $bytes, \"protocol\": \"$protocol\", \"completion_memory\": \"host\""
-        row 'H200 proxy' mini-proxy issue_us "$(metric issue p50_us)" "$config"
-        row 'H200 proxy' mini-proxy put_completion_us "$(metric put+completion p50_us)" "$config"
+        row "$source" mini-proxy issue_us "$(metric issue p50_us)" "$config"
+        row "$source" mini-proxy put_completion_us "$(metric put+completion p50_us)" "$config"
         measure round-trip "$@"
-        row 'H200 proxy' mini-proxy rtt_us "$(metric 'round trip' p50_us)" "$config"
+        row "$source" mini-proxy rtt_us "$(metric 'round trip' p50_us)" "$config"
         printf '%-9s %3s B  %s %7s\n' "$protocol" "$bytes" "$line" "$(metric 'round trip' p50_us)"
     done
 done
@@ -105,28 +130,33 @@ printf '%-9s %3s B  %7s %7s %7s\n' forwarded 8 "$(metric issue p50_us)" "$(metri
     "$(metric put+completion p50_us)"
 
 echo
-echo "== message rate, M puts/s (8 B inline, gpu-fence, host queues, 4 NIC threads):"
-echo "   threads, each with a queue of its own, by WQEs a doorbell"
-printf '%8s %8s %8s %8s\n' threads 1 4 16
+echo "== message rate, M puts/s (8 B inline, host queues, 4 NIC threads): threads, each with a queue of its own, by"
+echo "   WQEs a doorbell; in brackets how many WQEs the NIC read before they had arrived"
+printf '%8s | %-44s | %-44s\n' '' gpu-fence system-fence
+printf '%8s | %14s %14s %14s | %14s %14s %14s\n' threads 1 4 16 1 4 16
 for lanes in 1 4 16 64; do
-    line=$(printf '%8s' $lanes) remarks=
-    for wqes in 1 4 16; do
-        measure stream $host --set lanes=$lanes --set queues=$lanes --set wqes_per_doorbell=$wqes \
-            --set machine.nic_threads=4
-        line="$line $(printf '%8s' "$(value rate_mputs)")"
-        remarks="$remarks$(notes)"
-        row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" \
-            "\"threads\": $lanes, \"queues\": $lanes, \"wqes_per_doorbell\": $wqes"
+    line=$(printf '%8s' $lanes)
+    : > "$work/remarks"
+    for ordering in gpu-fence system-fence; do
+        line="$line |"
+        for wqes in 1 4 16; do
+            measure stream $host --set lanes=$lanes --set queues=$lanes --set wqes_per_doorbell=$wqes \
+                --set ordering=$ordering --set machine.nic_threads=4
+            line="$line $(printf '%14s' "$(value rate_mputs) [$(early)]")"
+            notes "$ordering, $wqes" >> "$work/remarks"
+            row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" "\"threads\": $lanes, \"queues\": $lanes, \
+\"wqes_per_doorbell\": $wqes, \"ordering\": \"$ordering\""
+        done
     done
     echo "$line"
-    [ -z "$remarks" ] || echo "$remarks"
+    cat "$work/remarks"
 done
 echo "   32 threads on one queue:"
 for sharing in ordered cooperative locked; do
     measure stream $host --set lanes=32 --set queues=1 --set sharing=$sharing --set machine.lanes_per_cta=32 \
         --set puts=64 --set machine.nic_threads=4
     printf '%-12s %8s\n' "$sharing" "$(value rate_mputs)"
-    notes
+    notes $sharing
     row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" \
         "\"threads\": 32, \"queues\": 1, \"sharing\": \"$sharing\""
 done
@@ -135,17 +165,18 @@ echo
 echo "== proxy rate, M puts/s (tuned, 4 rings a worker): workers by batch"
 printf '%8s %8s %8s %8s\n' workers 1 4 16
 for workers in 1 2 4; do
-    line=$(printf '%8s' $workers) remarks=
+    line=$(printf '%8s' $workers)
+    : > "$work/remarks"
     for batch in 1 4 16; do
         measure stream --stack mini-proxy --set lanes=$((4 * workers)) --set queues=$((4 * workers)) \
             --set workers=$workers --set batch=$batch --set machine.nic_threads=2
         line="$line $(printf '%8s' "$(value rate_mputs)")"
-        remarks="$remarks$(notes)"
+        notes "$batch" >> "$work/remarks"
         row 'H200 rate' mini-proxy rate_mmsgs "$(value rate_mputs)" \
             "\"workers\": $workers, \"rings\": $((4 * workers)), \"batch\": $batch"
     done
     echo "$line"
-    [ -z "$remarks" ] || echo "$remarks"
+    cat "$work/remarks"
 done
 
 echo

@@ -128,6 +128,7 @@ struct bell_setup {
     char digest[20];                                          /* of all parameters, hex; by bell_setup_finish */
     char source[BELL_PARTS][BELL_ROWS_MAX][BELL_SOURCE_SIZE]; /* by part and row of its table; "" when not said */
     char summary[BELL_PARTS][200];
+    char fitted_to[200]; /* of the platform: sources of the rows that fixed its values, by commas; "": all rows */
 };
 
 /* Everything about a part that is not its values. */
@@ -141,10 +142,14 @@ struct bell_part_kind {
 };
 extern const struct bell_part_kind bell_parts[BELL_PARTS];
 
-/* Where `relative` ("traces/reference/paper.json") is: beside the sources, then where it was installed. */
+/* Where `relative` ("traces/reference/paper.json") is: in the folder that BELLWETHER_DATA names, beside the sources,
+ * or where it was installed, the first that has it. */
 enum bell_status bell_data_find(const char *relative, char *path, size_t size, struct bell_error *err) BELL_MUST_USE;
 
-/* Names of the documents of a part, sorted, at most `most`; returns how many. */
+/* Names of the .json files of a data folder ("traces/measured"), sorted, at most `most`; returns how many. */
+size_t bell_data_files(const char *folder, char names[][24], size_t most);
+
+/* The same for the documents of a part. */
 size_t bell_data_names(enum bell_part part, char names[][24], size_t most);
 
 /* Read one document into *setup.  `name`: of a file in the part's folder, or a path when it holds '/' or ends in

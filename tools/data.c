@@ -10,7 +10,14 @@
 
 #define PATH_SIZE 4096
 
+/* What comes with this program lies in the first of the two; a file of the user's own folder goes before it. */
 static const char *const roots[] = { BELL_DATA_SOURCE_DIR, BELL_DATA_INSTALL_DIR, NULL };
+
+static const char *own_root(void)
+{
+    const char *own = getenv("BELLWETHER_DATA");
+    return own && *own ? own : NULL;
+}
 
 const struct bell_part_kind bell_parts[BELL_PARTS] = {
     { "experiment", "models/experiments", "bell.experiment/1", bell_program_fields, offsetof(struct bell_program, name),
@@ -23,13 +30,20 @@ const struct bell_part_kind bell_parts[BELL_PARTS] = {
       offsetof(struct bell_setup, machine) },
 };
 
+static bool is_at(const char *root, const char *relative, char *path, size_t size)
+{
+    int n = snprintf(path, size, "%s/%s", root, relative);
+    return n > 0 && (size_t)n < size && access(path, F_OK) == 0;
+}
+
 enum bell_status bell_data_find(const char *relative, char *path, size_t size, struct bell_error *err)
 {
-    for (const char *const *root = roots; *root; root++) {
-        int n = snprintf(path, size, "%s/%s", *root, relative);
-        if (n > 0 && (size_t)n < size && access(path, F_OK) == 0) return BELL_OK;
-    }
-    return bell_fail(err, BELL_INVALID, "%s: neither in %s nor in %s", relative, roots[0], roots[1]);
+    const char *own = own_root();
+    if (own && is_at(own, relative, path, size)) return BELL_OK;
+    for (const char *const *root = roots; *root; root++)
+        if (is_at(*root, relative, path, size)) return BELL_OK;
+    return bell_fail(err, BELL_INVALID, "%s: neither in %s%s%s nor in %s", relative, own ? own : "", own ? ", " : "",
+                     roots[0], roots[1]);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -37,21 +51,41 @@ static int compare_names(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-size_t bell_data_names(enum bell_part part, char names[][24], size_t most)
+/* Add the names in one folder that are not there yet. */
+static size_t add_names(const char *path, char names[][24], size_t count, size_t most)
 {
-    char path[PATH_SIZE];
-    struct bell_error err;
-    size_t count = 0;
-    DIR *folder = bell_data_find(bell_parts[part].folder, path, sizeof path, &err) == BELL_OK ? opendir(path) : NULL;
+    DIR *folder = opendir(path);
     for (struct dirent *entry; folder && count < most && (entry = readdir(folder)) != NULL;) {
-        size_t n = strlen(entry->d_name);
+        size_t n = strlen(entry->d_name), same = 0;
         if (n <= 5 || n - 5 >= 24 || strcmp(entry->d_name + n - 5, ".json") != 0) continue;
         memcpy(names[count], entry->d_name, n - 5);
-        names[count++][n - 5] = '\0';
+        names[count][n - 5] = '\0';
+        while (strcmp(names[same], names[count]) != 0)
+            same++;
+        count += same == count;
     }
     if (folder) (void)closedir(folder);
+    return count;
+}
+
+size_t bell_data_files(const char *folder, char names[][24], size_t most)
+{
+    char path[PATH_SIZE];
+    const char *own = own_root();
+    size_t count = 0;
+    if (own && is_at(own, folder, path, sizeof path)) count = add_names(path, names, count, most);
+    for (const char *const *root = roots; *root; root++)
+        if (is_at(*root, folder, path, sizeof path)) {
+            count = add_names(path, names, count, most);
+            break;
+        }
     qsort(names, count, sizeof names[0], compare_names);
     return count;
+}
+
+size_t bell_data_names(enum bell_part part, char names[][24], size_t most)
+{
+    return bell_data_files(bell_parts[part].folder, names, most);
 }
 
 static enum bell_status unknown(enum bell_part part, const char *name, struct bell_error *err)
@@ -84,13 +118,13 @@ static enum bell_status resolve(enum bell_part part, const char *name, char *pat
     return *name && bell_data_find(relative, path, size, err) == BELL_OK ? BELL_OK : unknown(part, name, err);
 }
 
-/* The part's table, with rows for the name and summary of the document behind it. */
+/* The part's table, with rows for what a document says of itself behind it. */
 static void extend(enum bell_part part, struct bell_field table[BELL_ROWS_MAX])
 {
     const struct bell_part_kind *kind = &bell_parts[part];
     size_t rows = 0;
     for (; kind->table[rows].key; rows++) {
-        assert(rows + 3 < BELL_ROWS_MAX);
+        assert(rows + 4 < BELL_ROWS_MAX);
         table[rows] = kind->table[rows];
     }
     struct bell_field text = { .key = "summary", .type = BELL_FIELD_STRING, .unit = "", .help = "" };
@@ -98,6 +132,12 @@ static void extend(enum bell_part part, struct bell_field table[BELL_ROWS_MAX])
                              sizeof(((struct bell_setup *)0)->summary[0]) * part - kind->offset);
     text.max = sizeof(((struct bell_setup *)0)->summary[0]);
     table[rows++] = text;
+    if (part == BELL_PART_PLATFORM) {
+        text.key = "fitted_to";
+        text.offset = (uint32_t)(offsetof(struct bell_setup, fitted_to) - kind->offset);
+        text.max = sizeof(((struct bell_setup *)0)->fitted_to);
+        table[rows++] = text;
+    }
     if (!bell_field_find(kind->table, "name")) {
         text.key = "name";
         text.offset = (uint32_t)kind->name_offset;

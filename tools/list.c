@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `bellwether list`: what can be named on the command line. */
-#include "traces/rows.h"
-
-#include "tools/cli.h"
+#include "tools/prediction.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NAMES_MAX 64
-#define PATH_SIZE 4096
 
 static const struct bell_option options[] = {
     BELL_OPTION_OF_PLATFORM, BELL_OPTION_OF_STACK, BELL_OPTION_OF_SET, BELL_OPTION_OF_FORM, BELL_OPTIONS_END,
@@ -82,14 +79,13 @@ static void add_executors(struct listing *l)
     }
 }
 
-/* ---- figures: the sources of the published rows ---- */
+/* ---- figures: the sources of the rows ---- */
 
 static enum bell_status add_figures(struct listing *l, struct bell_error *err)
 {
-    char path[PATH_SIZE];
     struct bell_rows rows;
-    enum bell_status s = bell_data_find("traces/reference/paper.json", path, sizeof path, err);
-    if (s == BELL_OK) s = bell_rows_read(path, &rows, err);
+    size_t published;
+    enum bell_status s = bell_rows_load(&rows, &published, err);
     if (s != BELL_OK) return s;
     for (size_t i = 0; i < rows.count; i++) {
         size_t before = 0, same = 0;
@@ -100,7 +96,7 @@ static enum bell_status add_figures(struct listing *l, struct bell_error *err)
         }
         if (before) continue;
         char text[60];
-        (void)snprintf(text, sizeof text, "%zu published rows", same);
+        (void)snprintf(text, sizeof text, "%zu %s rows", same, i < published ? "published" : "measured");
         add(l, "figure");
         add(l, rows.row[i].source);
         add(l, text);

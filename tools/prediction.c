@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REFERENCE "traces/reference/paper.json"
 #define QUICK_ITERATIONS 5u     /* the median of them meets no rare stall */
 #define QUICK_TAIL_ITERATIONS 400u
 
@@ -39,7 +38,7 @@ static const struct {
 } configs[] = {
     { "bytes", "experiment.bytes" },     { "payload", "stack.payload" }, { "ordering", "stack.ordering" },
     { "protocol", "stack.protocol" },    { "cpu", "platform.cpu.state" }, { "transport", "stack.transport" },
-    { "queue_memory", "stack.queue_memory" },
+    { "queue_memory", "stack.queue_memory" }, { "completion_memory", "stack.completion_memory" },
 };
 
 /* Is `name` one of the comma-separated `list`? */
@@ -74,28 +73,30 @@ static const char *parameter_of(const char *key)
     return NULL;
 }
 
-/* A --set of what the rows set themselves would be lost without a word. */
-static enum bell_status check_sets(const struct bell_options *o, struct bell_error *err)
+/* A --set of what a row sets itself would be lost without a word. */
+static enum bell_status check_sets(const struct bell_options *o, const char *full, struct bell_error *err)
 {
-    for (uint32_t i = 0; o && i < o->sets; i++)
-        for (size_t k = 0; k < sizeof configs / sizeof configs[0]; k++) {
-            const char *full = configs[k].parameter, *bare = strchr(full, '.') + 1;
-            size_t length = strcspn(o->set[i], "=");
-            if ((length == strlen(full) && strncmp(o->set[i], full, length) == 0)
-                || (length == strlen(bare) && strncmp(o->set[i], bare, length) == 0))
-                return bell_fail(err, BELL_INVALID, "--set %s: published rows say this themselves", o->set[i]);
-        }
+    const char *bare = strchr(full, '.') + 1;
+    for (uint32_t i = 0; o && i < o->sets; i++) {
+        size_t length = strcspn(o->set[i], "=");
+        if ((length == strlen(full) && strncmp(o->set[i], full, length) == 0)
+            || (length == strlen(bare) && strncmp(o->set[i], bare, length) == 0))
+            return bell_fail(err, BELL_INVALID, "--set %s: the rows say this themselves", o->set[i]);
+    }
     return BELL_OK;
 }
 
 /* BELL_UNSUPPORTED: the row asks for what is not modelled. */
-static enum bell_status configure(struct bell_setup *setup, const struct bell_row *row, struct bell_error *err)
+static enum bell_status configure(struct bell_setup *setup, const struct bell_row *row, const struct bell_options *o,
+                                  struct bell_error *err)
 {
     for (int i = 0; i < row->config_count; i++) {
         char assignment[200];
         const char *key = row->config[i][0], *parameter = parameter_of(key);
         if (!parameter)
             return bell_fail(err, BELL_UNSUPPORTED, "%s: %s=%s is not modelled", row->source, key, row->config[i][1]);
+        if (check_sets(o, parameter, err) != BELL_OK)
+            return BELL_INVALID;
         (void)snprintf(assignment, sizeof assignment, "%s=%s", parameter, row->config[i][1]);
         if (bell_setup_set(setup, assignment, err) != BELL_OK)
             return BELL_UNSUPPORTED;
@@ -117,7 +118,7 @@ static enum bell_status set_up(struct bell_prediction_run *run, const struct bel
     for (uint32_t i = 0; s == BELL_OK && o && i < o->sets; i++)
         s = bell_setup_set(setup, o->set[i], err);
     if (s == BELL_OK)
-        s = configure(setup, row, err);
+        s = configure(setup, row, o, err);
     return s == BELL_OK ? bell_setup_finish(setup, err) : s;
 }
 
@@ -145,6 +146,21 @@ static size_t find_run(const struct bell_predictions *p, const char *key)
     while (i < p->runs && strcmp(p->run[i]->key, key) != 0)
         i++;
     return i;
+}
+
+/* Rows that were used to fit come first, each group in the order of the files. */
+static void insert(struct bell_predictions *p, struct bell_prediction q)
+{
+    struct bell_prediction_run *run = p->run[q.run];
+    const char *sources = run->setup.fitted_to;
+    q.is_held_out = *sources && !is_listed(sources, q.row->source);
+    size_t at = q.is_held_out ? p->count : p->fitted++;
+    memmove(p->prediction + at + 1, p->prediction + at, (p->count - at) * sizeof q);
+    p->prediction[at] = q;
+    p->count++;
+    run->is_for_fit = run->is_for_fit || !q.is_held_out;
+    p->is_split = p->is_split || *sources;
+    p->is_measured = p->is_measured || (size_t)(q.row - p->rows.row) >= p->published;
 }
 
 static enum bell_status add_row(struct bell_predictions *p, const struct bell_row *row,
@@ -178,7 +194,7 @@ static enum bell_status add_row(struct bell_predictions *p, const struct bell_ro
         p->run[p->runs++] = fresh;
     }
     p->run[run]->needs_p99 = p->run[run]->needs_p99 || metric->pick == pick_tail;
-    p->prediction[p->count++] = (struct bell_prediction){ row, run, metric->pick, 0 };
+    insert(p, (struct bell_prediction){ .row = row, .run = run, .pick = metric->pick });
     return BELL_OK;
 }
 
@@ -197,9 +213,23 @@ static enum bell_status check_list(const char *list, const struct bell_rows *row
         while (i < rows->count && strcmp((const char *)(rows->row + i) + offset, name) != 0)
             i++;
         if (i == rows->count)
-            return bell_fail(err, BELL_INVALID, "%s '%s': no published row has it", what, name);
+            return bell_fail(err, BELL_INVALID, "%s '%s': no row has it", what, name);
     }
     return BELL_OK;
+}
+
+/* A typing error in a platform's file would hold every row out. */
+static enum bell_status check_fitted_to(const struct bell_predictions *p, struct bell_error *err)
+{
+    enum bell_status s = BELL_OK;
+    for (size_t i = 0; s == BELL_OK && i < p->runs; i++) {
+        const struct bell_setup *setup = &p->run[i]->setup;
+        char what[60];
+        (void)snprintf(what, sizeof what, "platform %s: fitted_to", setup->platform.name);
+        if (*setup->fitted_to)
+            s = check_list(setup->fitted_to, &p->rows, offsetof(struct bell_row, source), what, err);
+    }
+    return s;
 }
 
 static enum bell_status select_rows(struct bell_predictions *p, const struct bell_selection *s, struct bell_error *err)
@@ -209,28 +239,24 @@ static enum bell_status select_rows(struct bell_predictions *p, const struct bel
         status = check_list(s->platforms, &p->rows, offsetof(struct bell_row, platform), "platform", err);
     if (status == BELL_OK)
         status = check_list(s->stacks, &p->rows, offsetof(struct bell_row, stack), "stack", err);
-    for (size_t i = 0; status == BELL_OK && i < p->rows.count; i++) {
+    size_t count = s->figures || s->platforms ? p->rows.count : p->published;
+    for (size_t i = 0; status == BELL_OK && i < count; i++) {
         const struct bell_row *row = p->rows.row + i;
         if (is_listed(s->figures, row->source) && is_listed(s->platforms, row->platform)
             && is_listed(s->stacks, row->stack) && (s->stacks || is_known(BELL_PART_STACK, row->stack)))
             status = add_row(p, row, s, err);
     }
     if (status == BELL_OK && p->count == 0)
-        return bell_fail(err, BELL_INVALID, "no published row matches and is modelled (%zu match; first: %s)",
+        return bell_fail(err, BELL_INVALID, "no row matches and is modelled (%zu match; first: %s)",
                          p->unmodelled, p->unmodelled ? p->why : "none");
-    return status;
+    return status == BELL_OK ? check_fitted_to(p, err) : status;
 }
 
 enum bell_status bell_predictions_load(struct bell_predictions *p, const struct bell_selection *selection,
                                        struct bell_error *err)
 {
-    char path[1024];
     memset(p, 0, sizeof *p);
-    enum bell_status s = check_sets(selection->options, err);
-    if (s == BELL_OK)
-        s = bell_data_find(REFERENCE, path, sizeof path, err);
-    if (s == BELL_OK)
-        s = bell_rows_read(path, &p->rows, err);
+    enum bell_status s = bell_rows_load(&p->rows, &p->published, err);
     if (s != BELL_OK)
         return s;
     p->prediction = calloc(p->rows.count, sizeof *p->prediction);
@@ -269,7 +295,7 @@ static void fill_in(struct bell_predictions *p, size_t row)
 enum bell_status bell_predictions_run(struct bell_predictions *p, bool quick, struct bell_error *err)
 {
     for (size_t i = 0; i < p->runs; i++) {
-        enum bell_status s = run_one(p->run[i], quick, err);
+        enum bell_status s = quick && !p->run[i]->is_for_fit ? BELL_OK : run_one(p->run[i], quick, err);
         if (s != BELL_OK)
             return s;
     }

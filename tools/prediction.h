@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Published rows and what the simulator says to each. */
+ * Published and measured rows, and what the simulator says to each. */
 #ifndef BELL_TOOLS_PREDICTION_H
 #define BELL_TOOLS_PREDICTION_H
 
@@ -12,6 +12,7 @@ struct bell_prediction_run {
     char key[400];
     uint64_t issue_p50_ps, total_p50_ps, total_p99_ps;
     bool needs_p99;
+    bool is_for_fit; /* some row that asks for it was used to fit */
 };
 
 /* One row that can be predicted. */
@@ -20,31 +21,41 @@ struct bell_prediction {
     size_t run;
     uint64_t (*pick)(const struct bell_prediction_run *run);
     double value_us;
+    bool is_held_out; /* the platform says what it was fitted to, and this row is not of it */
 };
 
 /* All rows that were asked for. */
 struct bell_predictions {
     struct bell_rows rows;
+    size_t published; /* of rows, the first */
     struct bell_prediction_run **run; /* each allocated by itself: they are large */
     size_t runs;
     struct bell_prediction *prediction;
     size_t count;
+    size_t fitted;     /* the first; the others were held out */
+    bool is_split;     /* some platform says what it was fitted to */
+    bool is_measured;  /* some row was measured by this project or its user, and is not published */
     size_t unmodelled; /* rows that match but ask for what is not modelled */
     char why[160];     /* of the first of them */
 };
 
-/* Which rows: comma-separated lists, NULL: all. */
+/* Which rows: comma-separated lists, NULL: all.  Measured rows only where figures or platforms names them. */
 struct bell_selection {
     const char *figures, *platforms, *stacks;
     const struct bell_options *options; /* --set */
 };
+
+/* Every row there is: those of traces/reference, *published of them, then those of traces/measured.  On BELL_OK the
+ * caller calls bell_rows_free. */
+enum bell_status bell_rows_load(struct bell_rows *rows, size_t *published, struct bell_error *err) BELL_MUST_USE;
 
 /* Read the rows, pick, and set the runs up.  BELL_INVALID names an unknown figure, platform or stack.  On BELL_OK the
  * caller calls bell_predictions_free. */
 enum bell_status bell_predictions_load(struct bell_predictions *p, const struct bell_selection *selection,
                                        struct bell_error *err) BELL_MUST_USE;
 
-/* Run everything and fill in value_us.  quick: as few iterations as the same answer needs. */
+/* Run everything and fill in value_us.  quick: only what rows used to fit ask for, with as few iterations as the same
+ * answer needs. */
 enum bell_status bell_predictions_run(struct bell_predictions *p, bool quick, struct bell_error *err) BELL_MUST_USE;
 
 /* The same for one row. */
@@ -72,8 +83,8 @@ struct bell_refit {
     size_t followed;   /* after them: fitted to rows of other platforms, and kept */
     double *fitted;     /* parameters */
     double *interval;   /* parameters: relative half width, 95 % */
-    double *leverage;   /* rows */
-    double *left_out;   /* rows: prediction in us with the row left out; NAN when only it fixes something */
+    double *leverage;   /* rows used to fit */
+    double *left_out;   /* the same: prediction in us with the row left out; NAN when only it fixes something */
     uint32_t evaluations;
 };
 
@@ -81,7 +92,7 @@ struct bell_refit {
 enum bell_status bell_refit_parameters(const struct bell_predictions *p, struct bell_refit *refit,
                                        struct bell_error *err) BELL_MUST_USE;
 
-/* Fit them to the rows; with is_left_out also predict each row without it.  Runs keep their values. */
+/* Fit them to the rows that are for it; with is_left_out also predict each row without it.  Runs keep their values. */
 enum bell_status bell_refit_solve(struct bell_predictions *p, struct bell_refit *refit, bool is_left_out,
                                   struct bell_error *err) BELL_MUST_USE;
 void bell_refit_free(struct bell_refit *refit);

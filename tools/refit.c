@@ -111,7 +111,7 @@ static enum bell_status predict(void *context, const double *value, double *pred
     enum bell_status s = apply(j->predictions, j->refit, value, err);
     if (s == BELL_OK)
         s = bell_predictions_run(j->predictions, true, err);
-    for (size_t i = 0; s == BELL_OK && i < j->predictions->count; i++)
+    for (size_t i = 0; s == BELL_OK && i < j->predictions->fitted; i++)
         predicted[i] = j->predictions->prediction[i].value_us;
     return s;
 }
@@ -121,7 +121,7 @@ static enum bell_status leave_out(struct bell_predictions *p, struct bell_refit 
                                   double *value, struct bell_error *err)
 {
     enum bell_status s = BELL_OK;
-    for (size_t i = 0; s == BELL_OK && i < p->count; i++) {
+    for (size_t i = 0; s == BELL_OK && i < p->fitted; i++) {
         const double *change = fit->influence + i * r->parameters;
         r->left_out[i] = (double)NAN;
         if (fit->leverage[i] > BELL_FIT_LEVERAGE_ALONE)
@@ -157,19 +157,21 @@ enum bell_status bell_refit_solve(struct bell_predictions *p, struct bell_refit 
                                   struct bell_error *err)
 {
     struct job job = { p, r };
-    struct bell_fit fit = { .parameters = r->parameters, .rows = p->count, .predict = predict, .context = &job };
+    struct bell_fit fit = { .parameters = r->parameters, .rows = p->fitted, .predict = predict, .context = &job };
     size_t n = r->parameters;
     double *spare = NULL;
+    if (p->fitted == 0)
+        return bell_fail(err, BELL_INVALID, "every selected row was held out: there is none to fit to");
     enum bell_status s = allocate(r, &fit, &spare, err);
     if (s == BELL_OK) {
         double *measured = spare + 2 * n, *given = spare + n;
-        fit.predicted = measured + p->count;
-        fit.influence = fit.predicted + p->count;
+        fit.predicted = measured + p->fitted;
+        fit.influence = fit.predicted + p->fitted;
         fit.value = r->fitted;
         fit.interval = r->interval;
         fit.leverage = r->leverage;
         fit.measured = measured;
-        for (size_t i = 0; i < p->count; i++)
+        for (size_t i = 0; i < p->fitted; i++)
             measured[i] = p->prediction[i].row->value;
         for (size_t k = 0; k < n; k++)
             given[k] = r->fitted[k] = r->parameter[k].value;

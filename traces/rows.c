@@ -151,6 +151,17 @@ enum bell_status bell_rows_read(const char *path, struct bell_rows *out, struct 
     return s;
 }
 
+enum bell_status bell_rows_append(struct bell_rows *rows, struct bell_rows *more, struct bell_error *err)
+{
+    struct bell_row *row = realloc(rows->row, (rows->count + more->count + 1) * sizeof *row);
+    if (!row) return bell_fail(err, BELL_NO_MEMORY, "no memory for the rows");
+    if (more->count) memcpy(row + rows->count, more->row, more->count * sizeof *row);
+    rows->row = row;
+    rows->count += more->count;
+    bell_rows_free(more);
+    return BELL_OK;
+}
+
 void bell_rows_free(struct bell_rows *rows)
 {
     free(rows->row);

@@ -31,6 +31,9 @@ enum bell_status bell_rows_parse(const char *name, const char *text, size_t leng
                                  struct bell_error *err) BELL_MUST_USE;
 void bell_rows_free(struct bell_rows *rows);
 
+/* Move `more` behind `rows`. */
+enum bell_status bell_rows_append(struct bell_rows *rows, struct bell_rows *more, struct bell_error *err) BELL_MUST_USE;
+
 /* The value of `key`, or NULL when the row does not have it. */
 const char *bell_row_config(const struct bell_row *row, const char *key);
 

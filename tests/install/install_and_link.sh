@@ -29,7 +29,7 @@ LD_LIBRARY_PATH=$(dirname "$(dirname "$pc")") ./user
 for file in share/man/man1/bellwether.1; do
     [ -s "$work/prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
-for folder in models traces/reference; do
+for folder in models traces/reference traces/measured; do
     (cd "$source" && find $folder -name '*.json') | while read -r file; do
         cmp -s "$source/$file" "$work/prefix/share/bellwether/$file" || { echo "not installed: $file"; exit 1; }
     done

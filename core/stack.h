@@ -70,13 +70,14 @@ BELL_PURE struct bell_ordering_steps bell_ordering_steps(enum bell_ordering orde
         s.dbrec_release = s.doorbell_release = BELL_SCOPE_GPU;
         break;
     case BELL_ORDERING_THREADFENCE: /* __threadfence() is membar.gl, that is fence.sc.gpu */
-        s.publish = s.nic = BELL_SCOPE_GPU_SC;
+        s.publish = s.nic = s.dbrec_fence = BELL_SCOPE_GPU_SC;
         break;
     case BELL_ORDERING_SYS_RELEASE:
         s.dbrec_release = s.doorbell_release = BELL_SCOPE_SYS;
         break;
     case BELL_ORDERING_SYS_FENCE: /* __threadfence_system() is membar.sys, that is fence.sc.sys */
-        s.publish = s.nic = BELL_SCOPE_SYS_SC;
+        s.publish = BELL_SCOPE_GPU_SC; /* who rings is on the same GPU */
+        s.nic = s.dbrec_fence = BELL_SCOPE_SYS_SC;
         break;
     }
     return s;

@@ -68,7 +68,8 @@ void bell_prediction_config(const struct bell_row *row, char *out, size_t size);
 
 /* ---- parameters that the rows fixed (tools/refit.c) ---- */
 
-/* A platform value whose source says "fitted", and the values of other platforms that follow it ("as on NAME"). */
+/* A platform value whose source says "fitted", and the values that follow it: of other platforms ("as on NAME"), or of
+ * another key of the same platform ("as KEY"). */
 struct bell_free_parameter {
     char platform[24], key[48];
     const struct bell_field *field;

@@ -9,21 +9,41 @@
 
 #define FITTED "fitted"
 #define AS_ON "as on "
+#define AS "as "
 
 static const char *source_of(const struct bell_setup *setup, const struct bell_field *field)
 {
     return setup->source[BELL_PART_PLATFORM][field - bell_platform_fields];
 }
 
-/* The platform that a value follows: its own when it was fitted there; "" when it is not fitted at all. */
-static void owner_of(const struct bell_setup *setup, const struct bell_field *field, char *out, size_t size)
+/* The fitted value that a value is or follows. */
+struct owner {
+    char platform[24]; /* "" when it is not fitted at all */
+    const struct bell_field *field;
+};
+
+/* The field whose value this one takes: itself, or the one that its source names ("as gpu.fence_sys.ps"). */
+static const struct bell_field *same_as(const struct bell_setup *setup, const struct bell_field *field)
 {
+    char key[48];
     const char *source = source_of(setup, field);
-    out[0] = '\0';
+    if (strncmp(source, AS, strlen(AS)) != 0)
+        return field;
+    (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(source + strlen(AS), ",: "), source + strlen(AS));
+    const struct bell_field *named = bell_field_find(bell_platform_fields, key);
+    return named ? named : field;
+}
+
+static struct owner owner_of(const struct bell_setup *setup, const struct bell_field *field)
+{
+    struct owner o = { "", same_as(setup, field) };
+    const char *source = source_of(setup, o.field);
     if (strncmp(source, FITTED, strlen(FITTED)) == 0)
-        (void)snprintf(out, size, "%s", setup->platform.name);
+        (void)snprintf(o.platform, sizeof o.platform, "%s", setup->platform.name);
     else if (strncmp(source, AS_ON, strlen(AS_ON)) == 0 && strstr(source, FITTED))
-        (void)snprintf(out, size, "%.*s", (int)strcspn(source + strlen(AS_ON), ",: "), source + strlen(AS_ON));
+        (void)snprintf(o.platform, sizeof o.platform, "%.*s", (int)strcspn(source + strlen(AS_ON), ",: "),
+                       source + strlen(AS_ON));
+    return o;
 }
 
 /* Is any run on this platform? */
@@ -68,13 +88,15 @@ enum bell_status bell_refit_parameters(const struct bell_predictions *p, struct 
     for (size_t i = 0; i < p->runs; i++) {
         const struct bell_setup *setup = &p->run[i]->setup;
         for (const struct bell_field *f = bell_platform_fields; f->key; f++) {
-            struct bell_free_parameter q = { .field = f, .value = bell_field_number(f, &setup->platform) };
-            owner_of(setup, f, q.platform, sizeof q.platform);
-            if (!q.platform[0] || has_parameter(refit, q.platform, f->key))
+            struct owner o = owner_of(setup, f);
+            if (!o.platform[0] || has_parameter(refit, o.platform, o.field->key))
                 continue;
-            (void)snprintf(q.key, sizeof q.key, "%s", f->key);
-            (void)snprintf(q.source, sizeof q.source, "%s", source_of(setup, f));
-            (void)snprintf(q.label, sizeof q.label, "%s %s", q.platform, f->key);
+            struct bell_free_parameter q = { .field = o.field };
+            q.value = bell_field_number(o.field, &setup->platform);
+            (void)snprintf(q.platform, sizeof q.platform, "%s", o.platform);
+            (void)snprintf(q.key, sizeof q.key, "%s", o.field->key);
+            (void)snprintf(q.source, sizeof q.source, "%s", source_of(setup, o.field));
+            (void)snprintf(q.label, sizeof q.label, "%s %s", q.platform, q.key);
             refit->parameter[refit->parameters++] = q;
         }
     }
@@ -82,21 +104,31 @@ enum bell_status bell_refit_parameters(const struct bell_predictions *p, struct 
     return BELL_OK;
 }
 
+/* The parameter that a field of a run is or follows; r->parameters when there is none. */
+static size_t parameter_of(const struct bell_refit *r, const struct bell_setup *setup, const struct bell_field *field)
+{
+    struct owner o = owner_of(setup, field);
+    size_t k = 0;
+    while (k < r->parameters && (r->parameter[k].field != o.field || strcmp(r->parameter[k].platform, o.platform) != 0))
+        k++;
+    return k;
+}
+
 /* Write values into every run whose platform has or follows the parameter. */
 static enum bell_status apply(struct bell_predictions *p, const struct bell_refit *r, const double *value,
                               struct bell_error *err)
 {
-    for (size_t i = 0; i < p->runs; i++)
-        for (size_t k = 0; k < r->parameters; k++) {
-            struct bell_setup *setup = &p->run[i]->setup;
-            char owner[24];
-            owner_of(setup, r->parameter[k].field, owner, sizeof owner);
-            if (strcmp(owner, r->parameter[k].platform) != 0)
+    for (size_t i = 0; i < p->runs; i++) {
+        struct bell_setup *setup = &p->run[i]->setup;
+        for (const struct bell_field *f = bell_platform_fields; f->key; f++) {
+            size_t k = parameter_of(r, setup, f);
+            if (k == r->parameters)
                 continue;
-            if (bell_field_set_number(r->parameter[k].field, &setup->platform, value[k], NULL) != BELL_OK)
+            if (bell_field_set_number(f, &setup->platform, value[k], NULL) != BELL_OK)
                 return bell_fail(err, BELL_INVALID, "the selected rows do not fix %s: it went to %g",
                                  r->parameter[k].label, value[k]);
         }
+    }
     return BELL_OK;
 }
 

@@ -225,9 +225,10 @@ enum bell_status bell_samples_trace(const struct bell_setup *setup, const char *
 static const struct {
     const char *begins, *shown;
 } kinds[] = {
-    { "published", "published" },          { "measured", "measured" }, { "fitted", "fitted" },
-    { "as on", "as on another platform" }, { "assumed", "assumed" },   { "inferred", "inferred" },
-    { "not published", "not published" },  { "set", "set by hand" },   { "", "other" },
+    { "published", "published" },          { "measured", "measured" },            { "fitted", "fitted" },
+    { "as on", "as on another platform" }, { "as ", "as another of its values" }, { "assumed", "assumed" },
+    { "inferred", "inferred" },            { "not published", "not published" },  { "set", "set by hand" },
+    { "", "other" },
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 

@@ -56,7 +56,7 @@ static enum bell_status steps_of_run(const struct bell_setup *setup, struct bell
 /* ---- words ---- */
 static const char *scope_text(const struct bell_event *e)
 {
-    static const char *const fence[BELL_SCOPES] = { "none", "fence.acq_rel.gpu", "fence.sc.gpu", "fence.acq_rel.sys",
+    static const char *const fence[BELL_SCOPES] = { "none", "fence.release.gpu", "fence.sc.gpu", "fence.release.sys",
                                                     "fence.sc.sys" };
     return fence[e->scope < BELL_SCOPES ? e->scope : 0];
 }

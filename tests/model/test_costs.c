@@ -127,19 +127,19 @@ static void test_orderings(void **state)
     struct bell_platform p = made_up();
     struct bell_costs c = costs_of(&p);
     const uint64_t *fence = c.fence_ps, plain = plain_issue(&c);
+    uint64_t system_fence = plain + c.drain_ps + fence[BELL_SCOPE_GPU_SC] + 2 * fence[BELL_SCOPE_SYS_SC];
     (void)state;
     expect_issue("submit=gpu ordering=none", &p, plain);
     expect_issue("submit=gpu ordering=gpu-fence", &p, plain + c.drain_ps + 2 * fence[BELL_SCOPE_GPU]);
     expect_issue("submit=gpu ordering=gpu-fence+fenced-dbrec", &p, plain + c.drain_ps + 3 * fence[BELL_SCOPE_GPU]);
     expect_issue("submit=gpu ordering=gpu-release-store", &p, plain + c.drain_ps + 2 * fence[BELL_SCOPE_GPU]);
-    expect_issue("submit=gpu ordering=threadfence", &p, plain + c.drain_ps + 2 * fence[BELL_SCOPE_GPU_SC]);
+    expect_issue("submit=gpu ordering=threadfence", &p, plain + c.drain_ps + 3 * fence[BELL_SCOPE_GPU_SC]);
     expect_issue("submit=gpu ordering=system-release-store", &p, plain + c.drain_ps + 2 * fence[BELL_SCOPE_SYS]);
-    expect_issue("submit=gpu ordering=system-fence", &p, plain + c.drain_ps + 2 * fence[BELL_SCOPE_SYS_SC]);
+    expect_issue("submit=gpu ordering=system-fence", &p, system_fence);
     /* What orders the stores delays the operation by as much, and by nothing else. */
     expect_total("submit=gpu ordering=none", &p, plain + flight(&c, BELL_MEMORY_GPU) + completion(&c, BELL_MEMORY_GPU));
     expect_total("submit=gpu ordering=system-fence", &p,
-                 plain + c.drain_ps + 2 * fence[BELL_SCOPE_SYS_SC] + flight(&c, BELL_MEMORY_GPU) +
-                     completion(&c, BELL_MEMORY_GPU));
+                 system_fence + flight(&c, BELL_MEMORY_GPU) + completion(&c, BELL_MEMORY_GPU));
 }
 
 static void test_long_wqes(void **state)

@@ -75,11 +75,11 @@ expect gpu_fence fence.release.gpu fence.release.gpu $dbrec $doorbell
 expect gpu_fence_dbrec fence.release.gpu fence.release.gpu $dbrec fence.release.gpu $doorbell
 # gpu-release: no fence; record and doorbell are release stores at GPU scope.
 expect gpu_release st.release.gpu.global.b32 st.release.gpu.global.b64
-# threadfence: as gpu-fence, with the fence that __threadfence() is.
-expect threadfence fence.sc.gpu fence.sc.gpu $dbrec $doorbell
+# threadfence: as gpu-fence+fenced-dbrec, with the fence that __threadfence() is.
+expect threadfence fence.sc.gpu fence.sc.gpu $dbrec fence.sc.gpu $doorbell
 # sys-release: no fence; record and doorbell are release stores at system scope.
 expect sys_release st.release.sys.global.b32 st.release.sys.global.b64
-# sys-fence: as gpu-fence, with the fence that __threadfence_system() is.
-expect sys_fence fence.sc.sys fence.sc.sys $dbrec $doorbell
+# sys-fence: as threadfence before the slot is ready; record and doorbell each after what __threadfence_system() is.
+expect sys_fence fence.sc.gpu fence.sc.sys $dbrec fence.sc.sys $doorbell
 
 [ "$failed" -eq 0 ]

@@ -223,9 +223,9 @@ static const struct expectation expectations[] = {
     { BELL_ORDERING_GPU_FENCE, "f1f1d0b0", "f1f1d0b0p0", true, true },
     { BELL_ORDERING_GPU_FENCE_DBREC, "f1f1d0f1b0", "f1f1d0f1b0p0", true, true },
     { BELL_ORDERING_GPU_RELEASE, "d1b1", "d1b1p0", false, false },
-    { BELL_ORDERING_THREADFENCE, "f2f2d0b0", "f2f2d0b0p0", true, true },
+    { BELL_ORDERING_THREADFENCE, "f2f2d0f2b0", "f2f2d0f2b0p0", true, true },
     { BELL_ORDERING_SYS_RELEASE, "d3b3", "d3b3p0", false, false },
-    { BELL_ORDERING_SYS_FENCE, "f4f4d0b0", "f4f4d0b0p0", true, true },
+    { BELL_ORDERING_SYS_FENCE, "f2f4d0f4b0", "f2f4d0f4b0p0", true, true },
 };
 
 static void spell(const struct bell_lane *lane, size_t from, char *out)

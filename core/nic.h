@@ -143,7 +143,7 @@ BELL_STEP enum bell_status bell_nic_read(struct bell_lane *lane, const struct be
 }
 
 /* Fetch and decode the next WQE.  BELL_EMPTY: all taken indices are fetched.  A WQE that bell_nic_read refuses, and
- * goes on refusing as often as the queue has patience, gets a syndrome, not a status: it completes with an error CQE. */
+ * goes on refusing as often as the queue has patience, completes with an error CQE: it has a syndrome, not a status. */
 BELL_STEP enum bell_status bell_nic_fetch(struct bell_lane *lane, struct bell_nicq *q, struct bell_nic_work *work)
 {
     if (q->fetched == q->producer)

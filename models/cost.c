@@ -18,6 +18,7 @@ void bell_costs_of(const struct bell_platform *p, struct bell_costs *c)
     c->fence_ps[BELL_SCOPE_SYS] = bell_cost_ps(p->gpu_fence_sys, gpu);
     c->fence_ps[BELL_SCOPE_SYS_SC] = bell_cost_ps(p->gpu_fence_sys_sc, gpu);
     c->drain_ps = bell_cost_ps(p->gpu_drain, gpu);
+    c->host_drain_ps = bell_cost_ps(p->gpu_host_drain, gpu);
     c->store_ps = bell_cost_ps(p->gpu_store, gpu);
     c->segment_ps = bell_cost_ps(p->gpu_segment, gpu);
     c->atomic_ps = bell_cost_ps(p->gpu_atomic, gpu);

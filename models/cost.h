@@ -11,7 +11,7 @@ BELL_EXTERN_C_BEGIN
 /* Every duration of a platform at its clocks, so that a simulator does not compute them again and again. */
 struct bell_costs {
     uint64_t fence_ps[BELL_SCOPES]; /* by scope; a release store pays the same on top of its store */
-    uint64_t drain_ps, store_ps, segment_ps, atomic_ps;
+    uint64_t drain_ps, host_drain_ps, store_ps, segment_ps, atomic_ps;
     uint64_t post_ps[BELL_ACTORS], enqueue_ps, complete_ps[BELL_ACTORS];
     uint64_t load_ps[BELL_ACTORS][2];   /* by reader and enum bell_memory */
     uint64_t posted_ps[BELL_ACTORS][2]; /* a store becomes visible there, by writer */

@@ -20,6 +20,7 @@ const struct bell_field bell_platform_fields[] = {
     COST("gpu.store", gpu_store, "Issue one store of up to 16 B."),
     COST("gpu.segment", gpu_segment, "Each 16 B of a WQE past the third, on top of its store."),
     COST("gpu.drain", gpu_drain, "What a fence waits for WQE stores on their way."),
+    COST("gpu.host_drain", gpu_host_drain, "What a system fence waits for stores to queues in host memory."),
     COST("gpu.fence_gpu", gpu_fence_gpu, "fence.release.gpu; also inside a release store at that scope."),
     COST("gpu.fence_gpu_sc", gpu_fence_gpu_sc, "fence.sc.gpu, which is __threadfence()."),
     COST("gpu.fence_sys", gpu_fence_sys, "fence.release.sys; also inside a release store at that scope."),

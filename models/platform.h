@@ -25,6 +25,7 @@ struct bell_platform {
     struct bell_cost gpu_store;          /* issue one store of up to 16 B */
     struct bell_cost gpu_segment;        /* each 16 B of a WQE past the third, on top of its store */
     struct bell_cost gpu_drain;          /* a fence with WQE stores still on their way, on top of it */
+    struct bell_cost gpu_host_drain;     /* a system fence with stores to host memory on their way, on top of it */
     struct bell_cost gpu_fence_gpu;      /* fence.release.gpu, or a release store at that scope */
     struct bell_cost gpu_fence_gpu_sc;   /* fence.sc.gpu */
     struct bell_cost gpu_fence_sys;      /* fence.release.sys, or a release store at that scope */

@@ -28,6 +28,7 @@ struct bell_lane {
     bool is_timed_out;
     bool is_private;   /* nobody else uses its queue's words */
     bool is_draining;  /* WQE stores since the last fence or doorbell */
+    bool is_unacked;   /* stores to a queue in host memory since the last system fence or doorbell */
 };
 
 BELL_STEP uint64_t bell_port_now(struct bell_lane *lane)
@@ -159,11 +160,11 @@ BELL_STEP void bell_port_store_wqe(struct bell_lane *lane, enum bell_memory memo
                                    size_t size)
 {
     uint32_t segments = (uint32_t)((size + BELL_WQE_SEGMENT_BYTES - 1) / BELL_WQE_SEGMENT_BYTES);
-    (void)memory;
     if (lane->id.actor == BELL_ACTOR_GPU)
         bell_sim_spend(lane, bell_cost_wqe_ps(&lane->sim->cost, lane->wqe_segments, segments));
     lane->wqe_segments += segments;
     lane->is_draining = true;
+    lane->is_unacked |= memory == BELL_MEMORY_HOST;
     memcpy(to, from, size);
 }
 
@@ -171,8 +172,12 @@ BELL_STEP void bell_sim_pay_scope(struct bell_lane *lane, enum bell_scope scope)
 {
     if (scope == BELL_SCOPE_NONE || lane->id.actor != BELL_ACTOR_GPU)
         return;
-    bell_sim_spend(lane, lane->sim->cost.fence_ps[scope] + (lane->is_draining ? lane->sim->cost.drain_ps : 0));
+    const struct bell_costs *c = &lane->sim->cost;
+    bool is_system = scope == BELL_SCOPE_SYS || scope == BELL_SCOPE_SYS_SC;
+    bell_sim_spend(lane, c->fence_ps[scope] + (lane->is_draining ? c->drain_ps : 0)
+                             + (is_system && lane->is_unacked ? c->host_drain_ps : 0));
     lane->is_draining = false;
+    lane->is_unacked = lane->is_unacked && !is_system;
 }
 
 BELL_STEP void bell_sim_pay_store(struct bell_lane *lane)
@@ -189,9 +194,9 @@ BELL_STEP void bell_port_fence(struct bell_lane *lane, enum bell_scope scope)
 BELL_STEP void bell_port_store_dbrec(struct bell_lane *lane, enum bell_memory memory, uint32_t *dbrec, uint32_t value,
                                      enum bell_scope scope)
 {
-    (void)memory;
     bell_sim_pay_scope(lane, scope);
     bell_sim_pay_store(lane);
+    lane->is_unacked |= memory == BELL_MEMORY_HOST;
     (void)bell_sim_early(lane);
     *dbrec = value;
 }
@@ -205,7 +210,7 @@ BELL_STEP void bell_port_store_doorbell(struct bell_lane *lane, uint64_t *doorbe
     bell_sim_pay_scope(lane, scope);
     for (uint32_t i = 0; i < (blueflame ? BELL_WQE_BLOCK_BYTES / BELL_WQE_SEGMENT_BYTES : 1); i++)
         bell_sim_pay_store(lane);
-    lane->is_draining = false;
+    lane->is_draining = lane->is_unacked = false;
     struct bell_timer *t = bell_sim_timer(lane->sim);
     if (!t)
         return;

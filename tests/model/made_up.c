@@ -13,6 +13,7 @@ struct bell_platform made_up(void)
     p.gpu_store.cycles = 11;
     p.gpu_segment.ps = 90001;
     p.gpu_drain.cycles = 127;
+    p.gpu_host_drain.ps = 810001;
     p.gpu_fence_gpu.cycles = 431;
     p.gpu_fence_gpu_sc.cycles = 907;
     p.gpu_fence_sys.ps = 800003;

@@ -136,6 +136,11 @@ static void test_orderings(void **state)
     expect_issue("submit=gpu ordering=threadfence", &p, plain + c.drain_ps + 3 * fence[BELL_SCOPE_GPU_SC]);
     expect_issue("submit=gpu ordering=system-release-store", &p, plain + c.drain_ps + 2 * fence[BELL_SCOPE_SYS]);
     expect_issue("submit=gpu ordering=system-fence", &p, system_fence);
+    /* Queues in host memory: each system fence behind a store waits for it to get there; one at GPU scope does not. */
+    expect_issue("submit=gpu queue_memory=host ordering=gpu-fence", &p, plain + c.drain_ps + 2 * fence[BELL_SCOPE_GPU]);
+    expect_issue("submit=gpu queue_memory=host ordering=system-release-store", &p,
+                 plain + c.drain_ps + 2 * (fence[BELL_SCOPE_SYS] + c.host_drain_ps));
+    expect_issue("submit=gpu queue_memory=host ordering=system-fence", &p, system_fence + 2 * c.host_drain_ps);
     /* What orders the stores delays the operation by as much, and by nothing else. */
     expect_total("submit=gpu ordering=none", &p, plain + flight(&c, BELL_MEMORY_GPU) + completion(&c, BELL_MEMORY_GPU));
     expect_total("submit=gpu ordering=system-fence", &p,

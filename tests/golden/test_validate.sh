@@ -38,6 +38,14 @@ ok 'what is called as another key has its value' "(for p in P-IB P-GB200; do
     done)"
 ok 'the same again' 'validate --format json | cmp - v.json'
 
+# ---- the platform that was measured here: its values come from some of its rows, the others are the test ----
+ok 'H200-soft validates' "'$BELLWETHER' validate --platform H200-soft --median 10 --worst 50 --format json > h.json"
+ok 'its held-out rows have a median error of at most 10 %' "jq -e '.held_out.count == 33 and .fit.count == 24 and
+    .held_out.median_percent <= 10 and .fit.median_percent <= 10' h.json"
+ok 'they are not the ones that it names' "jq -e '.rows | all((.source == \"H200 fit\") == (.use == \"fit\"))' h.json"
+ok 'its stored values are what the fit gives' "'$BELLWETHER' validate --platform H200-soft --median 10 --worst 50 \
+    --refit --format json | jq -e '.parameters | length == 8 and all((.value / .refit - 1 | fabs) < 0.01)'"
+
 # ---- forms ----
 jq -r '.rows[] | [.metric, .published_us, .predicted_us, .error_percent] | @tsv' v.json > from-json
 columns='awk -v OFS="\t" "{ print \$(NF-3), \$(NF-2) + 0, \$(NF-1) + 0, \$NF + 0 }"'

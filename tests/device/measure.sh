@@ -186,8 +186,8 @@ for ctas in 0 1 4 16 64; do
     line=
     for queues in 1 2; do
         [ $ctas -gt 0 ] || queues=1
-        measure probe $host --set lanes=$((ctas + 1)) --set queues=$queues --set sharing=locked \
-            --set machine.nic_threads=2
+        measure probe $host --set lanes=$((ctas + 1)) --set queues=$queues --set sharing=locked --set warmup=50 \
+            --set iterations=500 --set machine.nic_threads=2
         line="$line | $(printf '%8s %8s %8s' "$(metric 'round trip' p50_us)" "$(metric 'round trip' p99_us)" \
             "$(value rate_mputs)")"
         row 'H200 probe' mini-gda loaded_rtt_us "$(metric 'round trip' p50_us)" \

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One order for the events of two clocks.  What the CPU side did is in the order of its numbers.  The GPU's times are
- * moved by an offset that was measured to about a microsecond, and then corrected so that no NIC delivers before the
- * doorbell it saw, and nobody polls a CQE before it is written.  Then time decides. */
+ * moved by an offset that was measured to about a microsecond, and corrected so that no NIC ends a delivery before the
+ * doorbell it saw begins, and nobody ends a poll before its CQE begins.  Then the end of each event decides, but a
+ * clock is read after a store that the other side may see before: what had to come first does.  Times stay. */
 #include "hw/cuda/rank.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* How far from where the measured offset puts it the other side of an exchange is looked for. */
 #define SEARCH ((uint64_t)100 * 1000000) /* picoseconds */
+#define LANES ((size_t)2 << 16)          /* of both ranks: a lane's number has 16 bits */
+#define PASSES 100                       /* each moves events behind those that were moved before */
 
 struct stamped {
     struct bell_event *event;
@@ -99,8 +103,8 @@ static size_t first_after(const struct stamped *cpu, size_t count, uint64_t time
 }
 
 /* The first event of `kind` on that queue at or past an index, among those from *from on that are not much later. */
-static const struct stamped *find(const struct stamped *cpu, size_t count, size_t from, const struct bell_event *like,
-                                  enum bell_event_kind kind, uint64_t index)
+static struct stamped *find(struct stamped *cpu, size_t count, size_t from, const struct bell_event *like,
+                            enum bell_event_kind kind, uint64_t index)
 {
     for (size_t i = from; i < count && cpu[i].time_ps - cpu[from].time_ps < SEARCH; i++)
         if (cpu[i].event->kind == kind && is_same_queue(cpu[i].event, like) && cpu[i].event->index >= index)
@@ -108,11 +112,16 @@ static const struct stamped *find(const struct stamped *cpu, size_t count, size_
     return NULL;
 }
 
-static void bound_by(struct limits *l, const struct stamped *gpu, const struct stamped *cpu, bool gpu_is_first)
+/* Two events of which `first` made `later` possible; one of them is the GPU's. */
+struct pair {
+    struct stamped *first, *later;
+};
+
+static void bound_by(struct limits *l, const struct pair *p)
 {
-    int64_t gap_ps = (int64_t)(cpu->time_ps - gpu->time_ps);
-    if (gpu_is_first && gap_ps < l->most_ps) l->most_ps = gap_ps;
-    if (!gpu_is_first && gap_ps > l->least_ps) l->least_ps = gap_ps;
+    int64_t gap_ps = (int64_t)(p->later->time_ps - p->first->event->start_ps);
+    if (p->first->is_gpu && gap_ps < l->most_ps) l->most_ps = gap_ps;
+    if (!p->first->is_gpu && -gap_ps > l->least_ps) l->least_ps = -gap_ps;
 }
 
 /* The producer index that was rung last before a doorbell; 0: it is the first of its queue. */
@@ -124,24 +133,70 @@ static uint64_t rung_before(const struct stamped *gpu, size_t at)
     return 0;
 }
 
-static struct limits find_limits(const struct stamped *gpu, size_t gpus, const struct stamped *cpu, size_t cpus,
-                                 int64_t offset_ps)
+/* What the CPU side did because of a GPU event, or so that there could be one; false: it does not matter. */
+static bool find_pair(struct stamped *gpu, size_t at, struct stamped *cpu, size_t cpus, int64_t offset_ps,
+                      struct pair *out)
+{
+    const struct bell_event *e = gpu[at].event;
+    size_t from = first_after(cpu, cpus, gpu[at].time_ps + (uint64_t)offset_ps - SEARCH / 2);
+    struct stamped *other = NULL;
+    if (e->kind == BELL_EVENT_DOORBELL && e->index > rung_before(gpu, at))
+        other = find(cpu, cpus, from, e, BELL_EVENT_DELIVER, rung_before(gpu, at));
+    if (e->kind == BELL_EVENT_ENQUEUE) other = find(cpu, cpus, from, e, BELL_EVENT_DEQUEUE, e->index);
+    if (e->kind == BELL_EVENT_MAILBOX) other = find(cpu, cpus, from, e, BELL_EVENT_DOORBELL, e->index);
+    *out = (struct pair){ &gpu[at], other };
+    if (e->kind == BELL_EVENT_POLL && e->index) {
+        other = find(cpu, cpus, from, e, BELL_EVENT_CQE, e->index - 1);
+        *out = (struct pair){ other, &gpu[at] };
+        return other && other->event->index < e->index;
+    }
+    return other != NULL;
+}
+
+/* Put what came later behind what came first, without turning round what one lane, or the CPU side, did.  False:
+ * nothing had to be moved. */
+static bool settle(const struct pair *pair, size_t pairs, struct stamped *all, size_t cpus, size_t gpus, uint64_t *last)
+{
+    bool has_moved = false;
+    for (size_t i = 0; i < pairs; i++)
+        if (pair[i].later->time_ps <= pair[i].first->time_ps) {
+            pair[i].later->time_ps = pair[i].first->time_ps + 1;
+            has_moved = true;
+        }
+    for (size_t i = 1; i < cpus; i++)
+        if (all[i].time_ps < all[i - 1].time_ps) all[i].time_ps = all[i - 1].time_ps;
+    memset(last, 0, LANES * sizeof *last);
+    for (size_t i = cpus; i < cpus + gpus; i++) { /* by time, so each lane's in its own order */
+        uint64_t *of_lane = last + (size_t)(all[i].event->rank & 1) * (LANES / 2) + all[i].event->lane;
+        if (all[i].time_ps < *of_lane) all[i].time_ps = *of_lane;
+        *of_lane = all[i].time_ps;
+    }
+    return has_moved;
+}
+
+/* all: the CPU side's events in their order, then the GPU's by time. */
+static enum bell_status arrange(struct stamped *all, size_t cpus, size_t gpus, int64_t offset_ps,
+                                struct bell_error *err)
 {
     struct limits l = { INT64_MIN, INT64_MAX };
-    for (size_t i = 0; i < gpus && cpus; i++) {
-        const struct bell_event *e = gpu[i].event;
-        const struct stamped *other = NULL;
-        size_t hint = first_after(cpu, cpus, gpu[i].time_ps + (uint64_t)offset_ps - SEARCH / 2);
-        if (e->kind == BELL_EVENT_DOORBELL && e->index > rung_before(gpu, i))
-            other = find(cpu, cpus, hint, e, BELL_EVENT_DELIVER, rung_before(gpu, i));
-        if (e->kind == BELL_EVENT_ENQUEUE) other = find(cpu, cpus, hint, e, BELL_EVENT_DEQUEUE, e->index);
-        if (e->kind == BELL_EVENT_MAILBOX) other = find(cpu, cpus, hint, e, BELL_EVENT_DOORBELL, e->index);
-        if (other) bound_by(&l, &gpu[i], other, true);
-        other = NULL;
-        if (e->kind == BELL_EVENT_POLL && e->index) other = find(cpu, cpus, hint, e, BELL_EVENT_CQE, e->index - 1);
-        if (other && other->event->index < e->index) bound_by(&l, &gpu[i], other, false);
+    struct pair *pair = malloc((gpus + 1) * sizeof *pair);
+    uint64_t *last = malloc(LANES * sizeof *last);
+    size_t pairs = 0;
+    for (size_t i = 0; pair && last && cpus && i < gpus; i++)
+        if (find_pair(all + cpus, i, all, cpus, offset_ps, &pair[pairs])) bound_by(&l, &pair[pairs++]);
+    if (cpus == 0) offset_ps = 0; /* the NIC is on the GPU too: one clock */
+    if (l.most_ps != INT64_MAX && offset_ps > l.most_ps) offset_ps = l.most_ps;
+    if (l.least_ps != INT64_MIN && offset_ps < l.least_ps) offset_ps = l.least_ps;
+    for (size_t i = cpus; i < cpus + gpus; i++) {
+        all[i].time_ps += (uint64_t)offset_ps;
+        all[i].event->start_ps += (uint64_t)offset_ps;
     }
-    return l;
+    for (int pass = 0; pair && last && pass < PASSES && settle(pair, pairs, all, cpus, gpus, last);)
+        pass++;
+    enum bell_status s = pair && last ? BELL_OK : bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu pairs", gpus);
+    free(pair);
+    free(last);
+    return s;
 }
 
 enum bell_status bell_gpu_order(struct bell_soft_crew *crew, int64_t offset_ps, struct bell_error *err)
@@ -155,17 +210,10 @@ enum bell_status bell_gpu_order(struct bell_soft_crew *crew, int64_t offset_ps, 
     raise_times(all, cpus);
     number_gpu(crew);
     qsort(all + cpus, gpus, sizeof *all, by_time);
-    struct limits l = find_limits(all + cpus, gpus, all, cpus, offset_ps);
-    if (cpus == 0) offset_ps = 0; /* the NIC is on the GPU too: one clock */
-    if (l.most_ps != INT64_MAX && offset_ps > l.most_ps) offset_ps = l.most_ps;
-    if (l.least_ps != INT64_MIN && offset_ps < l.least_ps) offset_ps = l.least_ps;
-    for (size_t i = cpus; i < total; i++) {
-        all[i].time_ps += (uint64_t)offset_ps;
-        all[i].event->start_ps += (uint64_t)offset_ps;
-    }
+    enum bell_status s = arrange(all, cpus, gpus, offset_ps, err);
     qsort(all, cpus + gpus, sizeof *all, by_time);
     for (size_t i = 0; i < cpus + gpus; i++)
         all[i].event->seq = i + 1;
     free(all);
-    return BELL_OK;
+    return s;
 }

@@ -195,9 +195,11 @@ static enum bell_status run_cuda(const struct bell_run *run, struct bell_result 
 
 static enum bell_status probe_cuda(struct bell_error *err)
 {
-    int count = 0;
+    int count = 0, driver = 0;
     /* A kernel that loads while another spins would wait for it; so all are loaded at the start. */
     (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) /* which cudaGetDeviceCount calls too old */
+        return bell_fail(err, BELL_UNSUPPORTED, "executor cuda: no NVIDIA driver is loaded here");
     cudaError_t e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess)
         return bell_fail(err, BELL_UNSUPPORTED, "executor cuda: no usable GPU: %s", cudaGetErrorString(e));

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Executor "cuda": the program's lanes are GPU threads that run the same queue code; the NIC is CPU threads on mapped
  * host memory, or a kernel on an SM of its own for queues in GPU memory; workers are CPU threads. */
-#include "hw/cuda/rank.h"
+#include "hw/cuda/order.h"
+#include "hw/cuda/pair.h"
+#include "hw/soft/team.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define EVENTS_PER_PUT 16u /* more than a put notes on any stack */
 #define TRACE_BYTES_MAX ((uint64_t)4 << 30)
 
 struct machine {
     struct bell_soft_team team;
-    struct bell_gpu_rank rank[BELL_RANKS];
-    struct bell_cuda_common *common;
-    bool is_registered;
+    struct bell_gpu_pair pair;
 };
 
 static bool has_gpu_nic(const struct bell_run *run)
@@ -31,7 +30,6 @@ static enum bell_status refuse(const struct bell_run *run, struct bell_error *er
     const struct bell_program *p = run->program;
     const struct bell_stack *s = run->stack;
     bool nic_on_gpu = has_gpu_nic(run);
-    uint32_t share = p->lanes / p->queues;
     if (!nic_on_gpu && s->submit == BELL_SUBMIT_GPU && s->queue_memory == BELL_MEMORY_GPU)
         return bell_fail(err, BELL_UNSUPPORTED, "queue_memory: a NIC on CPU threads cannot read queues in GPU memory "
                                                 "here (that takes GDRCopy); expected host, or machine.nic=gpu");
@@ -41,13 +39,10 @@ static enum bell_status refuse(const struct bell_run *run, struct bell_error *er
     if (nic_on_gpu && (run->pace || p->fault == BELL_FAULT_LATE_CQE))
         return bell_fail(err, BELL_UNSUPPORTED, "machine.nic: a NIC on the GPU keeps no pace and holds back no CQE, "
                                                 "expected cpu and queue_memory=host");
-    if (s->sharing == BELL_SHARING_COOPERATIVE && (share > 1024 || (share < 32 ? 32 % share : share % 32) != 0))
-        return bell_fail(err, BELL_UNSUPPORTED, "queues: a group of %u lanes is neither a power of two up to a warp "
-                                                "nor a CTA of whole warps", share);
     if (run->sink && p->pattern == BELL_PATTERN_PROBE)
         return bell_fail(err, BELL_UNSUPPORTED, "pattern: nobody knows how many events a probe's background leaves, so "
                                                 "it is not traced on a GPU");
-    return BELL_OK;
+    return bell_gpu_check_share(s, p->lanes / p->queues, err);
 }
 
 static enum bell_status capacity_of(const struct bell_run *run, uint32_t *out, struct bell_error *err)
@@ -64,81 +59,58 @@ static enum bell_status capacity_of(const struct bell_run *run, uint32_t *out, s
     return BELL_OK;
 }
 
-static enum bell_status open_gpus(struct machine *m, const struct bell_run *run, struct bell_error *err)
-{
-    struct bell_machine machine;
-    bell_machine_read(run->machine, &machine);
-    enum bell_status s = bell_gpu_open(&m->rank[0].gpu, (int)machine.gpu, err);
-    if (s == BELL_OK) s = bell_gpu_open(&m->rank[1].gpu, (int)machine.peer_gpu, err);
-    if (s == BELL_OK) s = bell_gpu_pair(&m->rank[0].gpu, &m->rank[1].gpu, err);
-    for (int i = 0; i < BELL_RANKS; i++)
-        m->rank[i].has_nic = has_gpu_nic(run);
-    return s;
-}
-
 static enum bell_status set_up(struct machine *m, const struct bell_run *run, struct bell_error *err)
 {
-    struct bell_world *w = &m->team.crew.world;
-    uint32_t capacity = 0;
-    enum bell_status s = capacity_of(run, &capacity, err);
-    unsigned flags = cudaHostRegisterMapped | cudaHostRegisterPortable;
-    if (s == BELL_OK) s = BELL_GPU(cudaHostRegister(w->arena, w->size, flags), err);
-    m->is_registered = s == BELL_OK;
-    if (s == BELL_OK)
-        s = BELL_GPU(cudaHostAlloc((void **)&m->common, sizeof *m->common,
-                                   cudaHostAllocMapped | cudaHostAllocPortable), err);
-    if (s == BELL_OK) memset(m->common, 0, sizeof *m->common);
-    for (uint32_t i = 0; s == BELL_OK && i < BELL_RANKS; i++)
-        s = bell_gpu_rank_place(&m->rank[i], &m->team, i, err);
-    for (uint32_t i = 0; s == BELL_OK && i < BELL_RANKS; i++)
-        s = bell_gpu_rank_fill(&m->rank[i], &m->team, i, m->common, capacity, err);
+    struct bell_gpu_job job = {
+        .world = &m->team.crew.world,
+        .run = run,
+        .bound_ps = m->team.crew.soft.bound_ps,
+        .has_nic = has_gpu_nic(run),
+    };
+    enum bell_status s = capacity_of(run, &job.capacity, err);
+    return s == BELL_OK ? bell_gpu_pair_place(&m->pair, &job, err) : s;
+}
+
+/* The first `count` events of a lane, behind those that the crew member has. */
+static enum bell_status take_events(struct bell_soft_member *m, const struct bell_event *from, uint32_t count,
+                                    uint32_t capacity, struct bell_error *err)
+{
+    if (count > capacity)
+        return bell_fail(err, BELL_NO_MEMORY, "rank %u lane %u: %u events, and %u are kept on the GPU; fewer "
+                                              "iterations leave fewer",
+                        m->lane.id.rank, m->lane.id.lane, count, capacity);
+    if (count == 0) return BELL_OK;
+    struct bell_event *all = realloc(m->lane.event, (m->lane.events + count) * sizeof *all);
+    if (!all) return bell_fail(err, BELL_NO_MEMORY, "out of memory: %u events", count);
+    m->lane.event = all;
+    enum bell_status s = BELL_GPU(cudaMemcpy(all + m->lane.events, from, count * sizeof *all, cudaMemcpyDeviceToHost),
+                                  err);
+    if (s == BELL_OK) m->lane.events += count;
     return s;
 }
 
-static void nap(void)
+/* Events to the crew: a lane's to its member, all of a rank's NIC queues to that of its first NIC thread. */
+static enum bell_status fetch_events(struct machine *m, struct bell_error *err)
 {
-    struct timespec t = { 0, 20000 };
-    (void)nanosleep(&t, NULL);
-}
-
-/* Until all kernels have ended.  Each lane's waits are bounded, and so is this. */
-static enum bell_status wait_for_gpus(struct machine *m, struct bell_error *err)
-{
-    enum bell_status s = BELL_AGAIN;
-    while (s == BELL_AGAIN) {
-        s = bell_gpu_poll(&m->rank[0].gpu, err);
-        enum bell_status other = bell_is_failure(s) ? s : bell_gpu_poll(&m->rank[1].gpu, err);
-        if (s == BELL_OK) s = other;
-        if (bell_is_failure(other)) s = other;
-        if (__atomic_load_n(&m->common->failed, __ATOMIC_ACQUIRE) ||
-            __atomic_load_n(&m->team.crew.soft.stop, __ATOMIC_RELAXED))
-            __atomic_store_n(&m->common->stop, 1, __ATOMIC_RELEASE);
-        if (s == BELL_AGAIN) nap();
+    struct bell_soft_crew *crew = &m->team.crew;
+    enum bell_status s = BELL_OK;
+    for (size_t i = 0; s == BELL_OK && i < crew->members; i++) {
+        struct bell_soft_member *member = &crew->member[i];
+        const struct bell_gpu_rank *r = &m->pair.rank[member->lane.id.rank];
+        uint32_t each = m->pair.job.capacity, n = member->number;
+        if (member->role == BELL_SOFT_LANE)
+            s = take_events(member, r->lanes.event + (size_t)n * each, r->end[n].events, each, err);
+        if (member->role != BELL_SOFT_NIC || !m->pair.job.has_nic || n > 0) continue;
+        for (uint32_t q = 0; s == BELL_OK && q < crew->world.queues; q++)
+            s = take_events(member, r->nic.event + (size_t)q * each, r->nic.end[q].events, each, err);
     }
     return s;
-}
-
-static enum bell_status run_kernels(struct machine *m, const struct bell_run *run, struct bell_error *err)
-{
-    uint32_t threads = 0, blocks = bell_gpu_rank_blocks(&m->rank[0], run, &threads);
-    bool has_two = bell_world_is_active(&m->team.crew.world, 1);
-    m->rank[1].has_nic = m->rank[1].has_nic && has_two;
-    bool is_shared = has_two && m->rank[0].gpu.number == m->rank[1].gpu.number;
-    enum bell_status s = bell_gpu_rank_launch(&m->rank[1], 1, &m->team, is_shared ? blocks : 0, err);
-    if (s == BELL_OK) s = bell_gpu_rank_launch(&m->rank[0], 0, &m->team, is_shared ? blocks : 0, err);
-    if (s != BELL_OK) {
-        struct bell_error untold;
-        __atomic_store_n(&m->common->stop, 1, __ATOMIC_RELEASE);
-        (void)wait_for_gpus(m, &untold);
-        return s;
-    }
-    return wait_for_gpus(m, err);
 }
 
 /* What really ran goes into the trace, so it is said before the events are sent. */
 static void tell(const struct machine *m, const struct bell_run *run, struct bell_result *result)
 {
-    const struct bell_gpu *g = &m->rank[0].gpu;
+    const struct bell_gpu *g = &m->pair.rank[0].gpu;
     (void)snprintf(result->processor, sizeof result->processor, "%.40s at %.0f MHz", g->properties.name, g->clock_mhz);
     if (has_gpu_nic(run))
         (void)snprintf(result->notes, sizeof result->notes,
@@ -155,14 +127,11 @@ static void tell(const struct machine *m, const struct bell_run *run, struct bel
 static enum bell_status finish(struct machine *m, const struct bell_run *run, struct bell_result *result,
                                struct bell_error *err)
 {
-    enum bell_status s = BELL_OK;
-    for (uint32_t i = 0; s == BELL_OK && i < BELL_RANKS; i++)
-        s = bell_gpu_rank_fetch(&m->rank[i], &m->team, i, result, err);
+    enum bell_status s = bell_gpu_pair_fetch(&m->pair, result, err);
+    if (s == BELL_OK && run->sink) s = fetch_events(m, err);
     if (s != BELL_OK) return s;
-    for (uint32_t i = 0; i < BELL_RANKS; i++)
-        bell_gpu_rank_fail(&m->rank[i], &m->team, i);
     tell(m, run, result);
-    if (run->sink) s = bell_gpu_order(&m->team.crew, m->rank[0].gpu.offset_ps, err);
+    if (run->sink) s = bell_gpu_order(&m->team.crew, m->pair.rank[0].gpu.offset_ps, err);
     return s == BELL_OK ? bell_soft_crew_finish(&m->team.crew, result, err) : s;
 }
 
@@ -171,23 +140,20 @@ static enum bell_status run_cuda(const struct bell_run *run, struct bell_result 
     struct machine *m = aligned_alloc(64, (sizeof *m + 63) / 64 * 64);
     if (!m) return bell_fail(err, BELL_NO_MEMORY, "out of memory");
     memset(m, 0, sizeof *m);
+    struct bell_soft_crew *crew = &m->team.crew;
     unsigned roles = 1u << BELL_SOFT_WORKER | (has_gpu_nic(run) ? 0 : 1u << BELL_SOFT_NIC);
     enum bell_status s = refuse(run, err);
-    if (s == BELL_OK) s = open_gpus(m, run, err);
+    if (s == BELL_OK) s = bell_gpu_pair_open(&m->pair, run->machine, err);
     bool has_team = s == BELL_OK && (s = bell_soft_team_open(&m->team, run, result, roles, err)) == BELL_OK;
     if (s == BELL_OK) s = set_up(m, run, err);
     if (s == BELL_OK) {
         s = bell_soft_team_start(&m->team, err);
-        if (s == BELL_OK) s = run_kernels(m, run, err);
-        if (s != BELL_OK) __atomic_store_n(&m->team.crew.soft.stop, 1, __ATOMIC_RELAXED);
+        if (s == BELL_OK) s = bell_gpu_pair_run(&m->pair, &crew->soft.stop, &crew->who, &crew->status, err);
         bell_soft_team_lanes_done(&m->team);
         bell_soft_team_join(&m->team, result);
         if (s == BELL_OK) s = finish(m, run, result, err);
     }
-    for (uint32_t i = 0; i < BELL_RANKS; i++)
-        bell_gpu_rank_free(&m->rank[i]);
-    if (m->is_registered) (void)cudaHostUnregister(m->team.crew.world.arena);
-    if (m->common) (void)cudaFreeHost(m->common);
+    bell_gpu_pair_close(&m->pair);
     if (has_team) bell_soft_team_close(&m->team);
     free(m);
     return s;
@@ -195,15 +161,7 @@ static enum bell_status run_cuda(const struct bell_run *run, struct bell_result 
 
 static enum bell_status probe_cuda(struct bell_error *err)
 {
-    int count = 0, driver = 0;
-    /* A kernel that loads while another spins would wait for it; so all are loaded at the start. */
-    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) /* which cudaGetDeviceCount calls too old */
-        return bell_fail(err, BELL_UNSUPPORTED, "executor cuda: no NVIDIA driver is loaded here");
-    cudaError_t e = cudaGetDeviceCount(&count);
-    if (e != cudaSuccess)
-        return bell_fail(err, BELL_UNSUPPORTED, "executor cuda: no usable GPU: %s", cudaGetErrorString(e));
-    return count ? BELL_OK : bell_fail(err, BELL_UNSUPPORTED, "executor cuda: there is no GPU");
+    return bell_gpu_probe("cuda", err);
 }
 
 const struct bell_executor bell_cuda_executor = {

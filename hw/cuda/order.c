@@ -3,7 +3,7 @@
  * moved by an offset that was measured to about a microsecond, and corrected so that no NIC ends a delivery before the
  * doorbell it saw begins, and nobody ends a poll before its CQE begins.  Then the end of each event decides, but a
  * clock is read after a store that the other side may see before: what had to come first does.  Times stay. */
-#include "hw/cuda/rank.h"
+#include "hw/cuda/order.h"
 
 #include <stdlib.h>
 #include <string.h>

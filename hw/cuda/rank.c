@@ -2,6 +2,7 @@
 #include "hw/cuda/rank.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Descriptors of a rank's NIC, side by side, so that the GPU reads no host memory to serve a queue. */
 struct nic_copy {
@@ -13,22 +14,24 @@ struct nic_copy {
 };
 
 /* What the CPU must reach stays in host memory: there is no way for it into GPU memory here. */
-static bool is_on_gpu(const struct bell_gpu_rank *r, const struct bell_run *run, enum bell_place place)
+static bool is_on_gpu(const struct bell_gpu_rank *r, enum bell_place place)
 {
+    const struct bell_run *run = r->job->run;
     const struct bell_stack *s = run->stack;
-    bool is_proxy = s->submit == BELL_SUBMIT_PROXY;
+    bool is_proxy = s->submit == BELL_SUBMIT_PROXY, has_nic = r->job->has_nic && !r->job->is_bound;
     switch (place) {
     case BELL_PLACE_LANES:
         return true;
     case BELL_PLACE_POSTER:
         return !is_proxy;
     case BELL_PLACE_QUEUE:
-        return r->has_nic && s->queue_memory == BELL_MEMORY_GPU;
+        return has_nic && s->queue_memory == BELL_MEMORY_GPU;
     case BELL_PLACE_REGISTER:
     case BELL_PLACE_TARGET:
-        return r->has_nic;
+        return has_nic;
     case BELL_PLACE_SOURCE: /* the CPU does not read a payload that travels in WQE or descriptor */
-        return r->has_nic || (s->payload == BELL_PAYLOAD_INLINE && (!is_proxy || run->program->bytes == 8));
+        return has_nic || (!r->job->is_bound && s->payload == BELL_PAYLOAD_INLINE &&
+                           (!is_proxy || run->program->bytes == 8));
     case BELL_PLACE_SHARED:
     case BELL_PLACE_HOST:
     case BELL_PLACES:
@@ -37,37 +40,42 @@ static bool is_on_gpu(const struct bell_gpu_rank *r, const struct bell_run *run,
     return false;
 }
 
-/* Tell lanes and queues in which memory they now are, so that each access has the scope it needs. */
-static void set_memory(const struct bell_gpu_rank *r, struct bell_world *w, uint32_t rank)
+/* Tell lanes and queues in which memory they now are, so that each access has the scope it needs.  A payload that comes
+ * from outside of this GPU is read at system scope, wherever it arrives. */
+static void set_memory(const struct bell_gpu_rank *r)
 {
+    struct bell_world *w = r->job->world;
+    struct bell_rank *mine = w->rank + r->number;
+    struct bell_machine machine;
+    bell_machine_read(r->job->run->machine, &machine);
+    bool is_local = r->place[BELL_PLACE_TARGET] && machine.gpu == machine.peer_gpu;
     for (uint32_t q = 0; q < w->queues; q++) {
-        w->rank[rank].sq[q].memory = r->place[BELL_PLACE_QUEUE] ? BELL_MEMORY_GPU : BELL_MEMORY_HOST;
-        if (w->rank[rank].ring) w->rank[rank].ring[q].done_memory = BELL_MEMORY_HOST;
+        if (!r->job->is_bound) mine->sq[q].memory = r->place[BELL_PLACE_QUEUE] ? BELL_MEMORY_GPU : BELL_MEMORY_HOST;
+        if (mine->ring) mine->ring[q].done_memory = BELL_MEMORY_HOST;
     }
     for (uint32_t lane = 0; lane < w->lanes; lane++)
-        w->rank[rank].client[lane].target_memory = r->place[BELL_PLACE_TARGET] ? BELL_MEMORY_GPU : BELL_MEMORY_HOST;
+        mine->client[lane].target_memory = is_local ? BELL_MEMORY_GPU : BELL_MEMORY_HOST;
 }
 
-enum bell_status bell_gpu_rank_place(struct bell_gpu_rank *r, struct bell_soft_team *team, uint32_t rank,
-                                  struct bell_error *err)
+enum bell_status bell_gpu_rank_place(struct bell_gpu_rank *r, struct bell_error *err)
 {
-    struct bell_world *w = &team->crew.world;
+    struct bell_world *w = r->job->world;
     enum bell_status s = BELL_OK;
     for (int p = 0; s == BELL_OK && p < BELL_PLACES; p++) {
-        struct bell_extent *e = &w->place[rank][p];
-        if (e->size == 0 || !is_on_gpu(r, team->crew.run, (enum bell_place)p)) continue;
+        struct bell_extent *e = &w->place[r->number][p];
+        if (e->size == 0 || !is_on_gpu(r, (enum bell_place)p)) continue;
         s = bell_gpu_alloc(&r->gpu, &r->place[p], e->size, err);
         if (s == BELL_OK) s = BELL_GPU(cudaMemcpy(r->place[p], e->at, e->size, cudaMemcpyHostToDevice), err);
-        if (s == BELL_OK) bell_world_move(w, rank, (enum bell_place)p, r->place[p]);
+        if (s == BELL_OK) bell_world_move(w, r->number, (enum bell_place)p, r->place[p]);
     }
-    if (s == BELL_OK) set_memory(r, w, rank);
+    if (s == BELL_OK) set_memory(r);
     return s;
 }
 
-static enum bell_status fill_nic(struct bell_gpu_rank *r, struct bell_soft_team *team, uint32_t rank,
-                                 struct bell_error *err)
+static enum bell_status fill_nic(struct bell_gpu_rank *r, struct bell_error *err)
 {
-    const struct bell_world *w = &team->crew.world;
+    const struct bell_world *w = r->job->world;
+    uint32_t rank = r->number;
     size_t queues = w->queues, nicqs = queues * sizeof(struct bell_nicq), sqs = queues * sizeof(struct bell_sq);
     size_t size = nicqs + sqs + 2 * sizeof(struct bell_region);
     struct nic_copy *c = aligned_alloc(64, (sizeof *c + size + 63) / 64 * 64);
@@ -102,138 +110,79 @@ static enum bell_status fill_nic(struct bell_gpu_rank *r, struct bell_soft_team 
     return BELL_GPU(cudaMemcpy(at, c->bytes, size, cudaMemcpyHostToDevice), err);
 }
 
-static enum bell_status fill_lanes(struct bell_gpu_rank *r, struct bell_soft_team *team, uint32_t rank,
-                                   struct bell_error *err)
+static enum bell_status fill_lanes(struct bell_gpu_rank *r, struct bell_error *err)
 {
-    const struct bell_run *run = team->crew.run;
-    struct bell_world *w = &team->crew.world;
+    const struct bell_run *run = r->job->run;
+    const struct bell_world *w = r->job->world;
     struct bell_cuda_lanes *a = &r->lanes;
     size_t samples = (size_t)bell_program_counted(run->program) * run->program->iterations * sizeof(uint64_t);
     a->stack = *run->stack;
     a->program = *run->program;
-    a->client = w->rank[rank].client;
+    a->client = w->rank[r->number].client;
     a->end = r->end;
     a->ps_per_kcycle = r->gpu.ps_per_kcycle;
-    a->bound_ns = team->crew.soft.bound_ps / 1000;
-    a->rank = rank;
+    a->bound_ns = r->job->bound_ps / 1000;
+    a->rank = r->number;
     a->lanes = w->lanes;
     a->share = w->lanes / w->queues;
     enum bell_status s = bell_gpu_alloc(&r->gpu, (void **)&a->done, sizeof *a->done, err);
     r->nic.done = a->done;
-    if (rank == 0 && s == BELL_OK) s = bell_gpu_alloc(&r->gpu, (void **)&a->issue_ps, samples, err);
-    if (rank == 0 && s == BELL_OK) s = bell_gpu_alloc(&r->gpu, (void **)&a->total_ps, samples, err);
+    if (r->number == 0 && s == BELL_OK) s = bell_gpu_alloc(&r->gpu, (void **)&a->issue_ps, samples, err);
+    if (r->number == 0 && s == BELL_OK) s = bell_gpu_alloc(&r->gpu, (void **)&a->total_ps, samples, err);
     return s;
 }
 
-enum bell_status bell_gpu_rank_fill(struct bell_gpu_rank *r, struct bell_soft_team *team, uint32_t rank,
-                                    struct bell_cuda_common *common, uint32_t capacity, struct bell_error *err)
+enum bell_status bell_gpu_rank_fill(struct bell_gpu_rank *r, struct bell_error *err)
 {
-    const struct bell_world *w = &team->crew.world;
-    uint32_t ends = w->lanes + w->queues;
-    size_t events = (size_t)capacity * sizeof(struct bell_event);
+    const struct bell_gpu_job *job = r->job;
+    uint32_t ends = job->world->lanes + job->world->queues;
+    size_t events = (size_t)job->capacity * sizeof(struct bell_event);
     enum bell_status s = BELL_GPU(cudaHostAlloc((void **)&r->end, ends * sizeof *r->end,
                                                 cudaHostAllocMapped | cudaHostAllocPortable), err);
     if (s == BELL_OK) memset(r->end, 0, ends * sizeof *r->end);
-    if (s == BELL_OK) s = fill_lanes(r, team, rank, err);
-    if (s == BELL_OK && r->has_nic) s = fill_nic(r, team, rank, err);
-    r->lanes.common = r->nic.common = common;
-    r->lanes.capacity = r->nic.capacity = capacity;
-    if (s == BELL_OK && capacity) s = bell_gpu_alloc(&r->gpu, (void **)&r->lanes.event, w->lanes * events, err);
-    if (s == BELL_OK && capacity && r->has_nic)
-        s = bell_gpu_alloc(&r->gpu, (void **)&r->nic.event, w->queues * events, err);
+    if (s == BELL_OK) s = fill_lanes(r, err);
+    if (s == BELL_OK && job->has_nic) s = fill_nic(r, err);
+    r->lanes.common = r->nic.common = job->common;
+    r->lanes.capacity = r->nic.capacity = job->capacity;
+    if (s == BELL_OK && events) s = bell_gpu_alloc(&r->gpu, (void **)&r->lanes.event, job->world->lanes * events, err);
+    if (s == BELL_OK && events && job->has_nic)
+        s = bell_gpu_alloc(&r->gpu, (void **)&r->nic.event, job->world->queues * events, err);
     return s;
 }
 
-uint32_t bell_gpu_rank_blocks(const struct bell_gpu_rank *r, const struct bell_run *run, uint32_t *threads)
+uint32_t bell_gpu_rank_blocks(const struct bell_gpu_rank *r, uint32_t *threads)
 {
     struct bell_machine machine;
-    bell_machine_read(run->machine, &machine);
-    uint32_t share = run->stack->sharing == BELL_SHARING_COOPERATIVE ? r->lanes.share : 1;
+    bell_machine_read(r->job->run->machine, &machine);
+    uint32_t share = r->job->run->stack->sharing == BELL_SHARING_COOPERATIVE ? r->lanes.share : 1;
     *threads = machine.lanes_per_cta > share ? machine.lanes_per_cta / share * share : share;
     return (r->lanes.lanes + *threads - 1) / *threads;
 }
 
-enum bell_status bell_gpu_rank_launch(struct bell_gpu_rank *r, uint32_t rank, const struct bell_soft_team *team,
-                                      uint32_t others, struct bell_error *err)
+enum bell_status bell_gpu_rank_launch(struct bell_gpu_rank *r, uint32_t others, struct bell_error *err)
 {
-    const struct bell_run *run = team->crew.run;
-    bool is_traced = run->sink != NULL;
-    uint32_t threads, blocks = bell_gpu_rank_blocks(r, run, &threads);
+    const struct bell_run *run = r->job->run;
+    bool is_traced = run->sink != NULL, is_active = bell_world_is_active(r->job->world, r->number);
+    uint32_t threads, blocks = bell_gpu_rank_blocks(r, &threads);
     enum bell_status s = BELL_OK;
     /* With all the shared memory of an SM, nothing else fits on it. */
     size_t all = r->gpu.properties.sharedMemPerBlockOptin;
-    if (r->has_nic)
+    if (r->job->has_nic && is_active)
         s = bell_gpu_launch(&r->gpu, 1, bell_cuda_nic_kernel(is_traced), (r->nic.queues + 31) / 32, 32, 0, all,
                             &r->nic, err);
-    if (s == BELL_OK && bell_world_is_active(&team->crew.world, rank))
+    if (s == BELL_OK && is_active)
         s = bell_gpu_launch(&r->gpu, 0, bell_cuda_lanes_kernel(run->stack, is_traced), blocks, threads, others, 0,
                             &r->lanes, err);
     return s;
 }
 
-/* The first `count` events of a lane, behind those that the crew member has. */
-static enum bell_status take_events(struct bell_soft_member *m, const struct bell_event *from, uint32_t count,
-                                    uint32_t capacity, struct bell_error *err)
+/* What the NIC knows of its queues, for whoever explains a failure. */
+static enum bell_status fetch_nic(const struct bell_gpu_rank *r, struct bell_error *err)
 {
-    if (count > capacity)
-        return bell_fail(err, BELL_NO_MEMORY, "rank %u lane %u: %u events, and %u are kept on the GPU; fewer "
-                                              "iterations leave fewer",
-                        m->lane.id.rank, m->lane.id.lane, count, capacity);
-    if (count == 0) return BELL_OK;
-    struct bell_event *all = realloc(m->lane.event, (m->lane.events + count) * sizeof *all);
-    if (!all) return bell_fail(err, BELL_NO_MEMORY, "out of memory: %u events", count);
-    m->lane.event = all;
-    enum bell_status s = BELL_GPU(cudaMemcpy(all + m->lane.events, from, count * sizeof *all, cudaMemcpyDeviceToHost),
-                                  err);
-    if (s == BELL_OK) m->lane.events += count;
-    return s;
-}
-
-static struct bell_soft_member *member_of(struct bell_soft_team *team, uint32_t rank, enum bell_soft_role role,
-                                          uint32_t number)
-{
-    struct bell_soft_crew *crew = &team->crew;
-    for (size_t i = 0; i < crew->members; i++) {
-        struct bell_soft_member *m = &crew->member[i];
-        if (m->lane.id.rank == rank && m->role == role && m->number == number) return m;
-    }
-    return NULL;
-}
-
-static enum bell_status fetch_events(struct bell_gpu_rank *r, struct bell_soft_team *team, uint32_t rank,
-                                     struct bell_error *err)
-{
-    const struct bell_world *w = &team->crew.world;
+    const struct bell_world *w = r->job->world;
     enum bell_status s = BELL_OK;
-    for (uint32_t i = 0; s == BELL_OK && bell_world_is_active(w, rank) && i < w->lanes; i++) {
-        struct bell_soft_member *m = member_of(team, rank, BELL_SOFT_LANE, i);
-        if (m) s = take_events(m, r->lanes.event + (size_t)i * r->lanes.capacity, r->end[i].events, r->lanes.capacity,
-                               err);
-    }
-    for (uint32_t q = 0; s == BELL_OK && r->has_nic && q < w->queues; q++) {
-        struct bell_soft_member *m = member_of(team, rank, BELL_SOFT_NIC, 0);
-        if (m) s = take_events(m, r->nic.event + (size_t)q * r->nic.capacity, r->nic.end[q].events, r->nic.capacity,
-                               err);
-    }
-    return s;
-}
-
-enum bell_status bell_gpu_rank_fetch(struct bell_gpu_rank *r, struct bell_soft_team *team, uint32_t rank,
-                                     struct bell_result *result, struct bell_error *err)
-{
-    struct bell_world *w = &team->crew.world;
-    const struct bell_run *run = team->crew.run;
-    size_t at = 0, samples = (size_t)bell_program_counted(run->program) * run->program->iterations * sizeof(uint64_t);
-    enum bell_status s = BELL_GPU(cudaSetDevice(r->gpu.number), err);
-    for (uint32_t i = 0; i < rank * BELL_PLACES; i++)
-        at += w->place[i / BELL_PLACES][i % BELL_PLACES].size;
-    for (int p = 0; s == BELL_OK && p < BELL_PLACES; at += w->place[rank][p++].size) {
-        if (!r->place[p]) continue;
-        s = BELL_GPU(cudaMemcpy(w->arena + at, r->place[p], w->place[rank][p].size, cudaMemcpyDeviceToHost), err);
-        if (s == BELL_OK) bell_world_move(w, rank, (enum bell_place)p, w->arena + at);
-    }
-    for (uint32_t q = 0; s == BELL_OK && r->has_nic && q < w->queues; q++) {
-        struct bell_nicq *mine = w->rank[rank].nicq + q, theirs;
+    for (uint32_t q = 0; s == BELL_OK && q < w->queues; q++) {
+        struct bell_nicq *mine = w->rank[r->number].nicq + q, theirs;
         s = BELL_GPU(cudaMemcpy(&theirs, r->nic.nicq + q, sizeof theirs, cudaMemcpyDeviceToHost), err);
         theirs.sq = mine->sq;
         theirs.local = mine->local;
@@ -241,33 +190,50 @@ enum bell_status bell_gpu_rank_fetch(struct bell_gpu_rank *r, struct bell_soft_t
         theirs.receive = mine->receive;
         if (s == BELL_OK) *mine = theirs;
     }
-    if (s == BELL_OK && rank == 0 && result->issue_ps)
-        s = BELL_GPU(cudaMemcpy(result->issue_ps, r->lanes.issue_ps, samples, cudaMemcpyDeviceToHost), err);
-    if (s == BELL_OK && rank == 0 && result->total_ps)
-        s = BELL_GPU(cudaMemcpy(result->total_ps, r->lanes.total_ps, samples, cudaMemcpyDeviceToHost), err);
-    return s == BELL_OK && run->sink ? fetch_events(r, team, rank, err) : s;
+    return s;
 }
 
-void bell_gpu_rank_fail(const struct bell_gpu_rank *r, struct bell_soft_team *team, uint32_t rank)
+enum bell_status bell_gpu_rank_fetch(struct bell_gpu_rank *r, struct bell_result *result, struct bell_error *err)
 {
-    const struct bell_world *w = &team->crew.world;
-    /* Those that only left because another failed come last. */
-    for (int pass = 0; pass < 2; pass++)
+    struct bell_world *w = r->job->world;
+    const struct bell_program *p = r->job->run->program;
+    size_t at = 0, samples = (size_t)bell_program_counted(p) * p->iterations * sizeof(uint64_t);
+    enum bell_status s = BELL_GPU(cudaSetDevice(r->gpu.number), err);
+    for (uint32_t i = 0; i < r->number * BELL_PLACES; i++)
+        at += w->place[i / BELL_PLACES][i % BELL_PLACES].size;
+    for (int i = 0; s == BELL_OK && i < BELL_PLACES; at += w->place[r->number][i++].size) {
+        if (!r->place[i]) continue;
+        s = BELL_GPU(cudaMemcpy(w->arena + at, r->place[i], w->place[r->number][i].size, cudaMemcpyDeviceToHost), err);
+        if (s == BELL_OK) bell_world_move(w, r->number, (enum bell_place)i, w->arena + at);
+    }
+    if (s == BELL_OK && r->job->has_nic) s = fetch_nic(r, err);
+    if (s == BELL_OK && r->number == 0 && result->issue_ps)
+        s = BELL_GPU(cudaMemcpy(result->issue_ps, r->lanes.issue_ps, samples, cudaMemcpyDeviceToHost), err);
+    if (s == BELL_OK && r->number == 0 && result->total_ps)
+        s = BELL_GPU(cudaMemcpy(result->total_ps, r->lanes.total_ps, samples, cudaMemcpyDeviceToHost), err);
+    return s;
+}
+
+bool bell_gpu_rank_failure(const struct bell_gpu_rank *r, struct bell_lane_id *who, enum bell_status *status)
+{
+    const struct bell_world *w = r->job->world;
+    for (int pass = 0; r->end && pass < 2; pass++)
         for (uint32_t i = 0; i < w->lanes + w->queues; i++) {
             enum bell_status s = (enum bell_status)r->end[i].status;
             bool is_nic = i >= w->lanes;
             if (!bell_is_failure(s) || (s == BELL_STOPPED) != (pass == 1)) continue;
-            struct bell_soft_member *m = member_of(team, rank, is_nic ? BELL_SOFT_NIC : BELL_SOFT_LANE,
-                                                   is_nic ? 0 : i);
-            if (!m) continue;
-            m->lane.id.lane = (uint16_t)(is_nic ? i + w->workers : i);
-            m->lane.id.waited_for = r->end[i].waited_for[0] ? r->end[i].waited_for : NULL;
-            bell_soft_member_fail(m, s);
-            return;
+            memset(who, 0, sizeof *who);
+            who->rank = (uint16_t)r->number;
+            who->lane = (uint16_t)(is_nic ? i + w->workers : i);
+            who->actor = is_nic ? BELL_ACTOR_NIC : BELL_ACTOR_GPU;
+            who->waited_for = r->end[i].waited_for[0] ? r->end[i].waited_for : NULL;
+            *status = s;
+            return true;
         }
+    return false;
 }
 
-void bell_gpu_rank_free(struct bell_gpu_rank *r)
+void bell_gpu_rank_leave(struct bell_gpu_rank *r)
 {
     (void)cudaSetDevice(r->gpu.number);
     for (int p = 0; p < BELL_PLACES; p++)
@@ -280,5 +246,9 @@ void bell_gpu_rank_free(struct bell_gpu_rank *r)
     (void)cudaFree(r->nic.nicq);
     if (r->end) (void)cudaFreeHost(r->end);
     free(r->nic_copy);
-    bell_gpu_close(&r->gpu);
+    memset(r->place, 0, sizeof r->place);
+    memset(&r->lanes, 0, sizeof r->lanes);
+    memset(&r->nic, 0, sizeof r->nic);
+    r->end = NULL;
+    r->nic_copy = NULL;
 }

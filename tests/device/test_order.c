@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One order for what a GPU lane and a NIC thread traced in two clocks. */
-#include "hw/cuda/rank.h"
+#include "hw/cuda/order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

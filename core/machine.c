@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const nic_names[] = { "auto", "cpu", "gpu", NULL };
+static const char *const place_names[] = { "auto", "cpu", "gpu", NULL };
 
 #define COUNT(key, member, low, high, first, help)                                                                     \
     { key, BELL_FIELD_U32, offsetof(struct bell_machine, member), "", low, high, first, false, NULL, help }
@@ -18,8 +18,10 @@ const struct bell_field bell_machine_fields[] = {
     { "pin", BELL_FIELD_BOOL, offsetof(struct bell_machine, pin), "", 0, 1, 0, false, NULL,
       "Give each NIC thread, worker and CPU lane a core of its own." },
     COUNT("first_core", first_core, 0, 4095, 0, "The first of those cores."),
-    { "nic", BELL_FIELD_ENUM, offsetof(struct bell_machine, nic), "", 0, 0, 0, false, nic_names,
+    { "nic", BELL_FIELD_ENUM, offsetof(struct bell_machine, nic), "", 0, 0, 0, false, place_names,
       "Software NIC on CPU threads or (executor cuda) on an SM of its own; auto: by queue memory." },
+    { "poster", BELL_FIELD_ENUM, offsetof(struct bell_machine, poster), "", 0, 0, 0, false, place_names,
+      "Executor mlx5: GPU threads or CPU threads are the lanes; auto: a GPU's where there is one." },
     COUNT("gpu", gpu, 0, 255, 0, "CUDA device of rank 0."),
     COUNT("peer_gpu", peer_gpu, 0, 255, 0, "CUDA device of rank 1."),
     COUNT("lanes_per_cta", lanes_per_cta, 1, 1024, 1, "GPU lanes that share a CTA."),

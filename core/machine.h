@@ -11,6 +11,9 @@ BELL_EXTERN_C_BEGIN
 /* Where the software NIC runs: on CPU threads, or on an SM of its own.  AUTO: where it can reach the queues. */
 enum bell_nic_place { BELL_NIC_AUTO, BELL_NIC_ON_CPU, BELL_NIC_ON_GPU };
 
+/* Who runs the lanes where an executor has both.  AUTO: a GPU where there is one. */
+enum bell_poster { BELL_POSTER_AUTO, BELL_POSTER_ON_CPU, BELL_POSTER_ON_GPU };
+
 #define BELL_GID_ANY 0xffffu /* pick one: RoCE, the first IPv4-mapped GID; InfiniBand, 0 */
 
 struct bell_machine {
@@ -20,6 +23,7 @@ struct bell_machine {
     bool pin;             /* give each NIC thread, worker and CPU lane a core of its own */
     uint32_t first_core;  /* the first of those cores */
     int32_t nic;          /* enum bell_nic_place */
+    int32_t poster;       /* enum bell_poster */
     uint32_t gpu;         /* CUDA device of rank 0 */
     uint32_t peer_gpu;    /* CUDA device of rank 1 */
     uint32_t lanes_per_cta; /* GPU lanes that share a CTA; a cooperative group is never split */

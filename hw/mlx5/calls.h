@@ -90,6 +90,8 @@ struct bell_mlx5_memory {
     int (*dmabuf)(void *context, const struct bell_mlx5_block *block, int *fd);
     /* From a CPU's memory into the block, done when it returns. */
     int (*write)(void *context, const struct bell_mlx5_block *block, size_t offset, const void *from, size_t bytes);
+    /* Back again; what the NIC wrote before its last CQE is in it. */
+    int (*read)(void *context, const struct bell_mlx5_block *block, size_t offset, void *to, size_t bytes);
     /* Let the poster store to a register (for a GPU, cuMemHostRegister with IOMEMORY).  NULL: the poster is a thread
      * of this process.  An errno: refused, and the host must ring. */
     int (*map_register)(void *context, uint64_t *reg, size_t bytes, uint64_t *address);

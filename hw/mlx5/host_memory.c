@@ -35,10 +35,18 @@ static int write_block(void *context, const struct bell_mlx5_block *block, size_
     return 0;
 }
 
+static int read_block(void *context, const struct bell_mlx5_block *block, size_t offset, void *to, size_t bytes)
+{
+    (void)context;
+    memcpy(to, block->host + offset, bytes);
+    return 0;
+}
+
 const struct bell_mlx5_memory bell_mlx5_host_memory = {
     .kind = BELL_MEMORY_HOST,
     .page_bytes = PAGE_BYTES,
     .alloc = alloc_block,
     .free = free_block,
     .write = write_block,
+    .read = read_block,
 };

@@ -3,6 +3,9 @@
 #ifdef BELL_HAVE_MLX5
 #include "hw/mlx5/device.h"
 #include "hw/mlx5/run.h"
+#ifdef BELL_HAVE_CUDA
+#include "hw/cuda/poster.h"
+#endif
 
 static enum bell_status probe_mlx5(struct bell_error *err)
 {
@@ -17,10 +20,46 @@ static enum bell_status probe_mlx5(struct bell_error *err)
     return s;
 }
 
+static enum bell_status run_on_cpu(const struct bell_run *run, struct bell_result *result, struct bell_error *err)
+{
+    static const struct bell_mlx5_site site = { &bell_mlx5_host_memory, NULL, NULL };
+    const struct bell_mlx5_ground ground = { &bell_mlx5_library, &bell_mlx5_host_memory, { site, site }, NULL };
+    return bell_mlx5_run(&ground, run, result, err);
+}
+
+#ifdef BELL_HAVE_CUDA
+static enum bell_status run_on_gpu(const struct bell_run *run, enum bell_poster place, struct bell_result *result,
+                                   struct bell_error *err)
+{
+    struct bell_mlx5_ground ground = { .calls = &bell_mlx5_library, .host = &bell_mlx5_host_memory };
+    struct bell_cuda_poster *poster = NULL;
+    enum bell_status s = bell_cuda_poster_open(run->machine, &poster, err);
+    if (s == BELL_UNSUPPORTED && place == BELL_POSTER_AUTO)
+        return run_on_cpu(run, result, err);
+    if (s != BELL_OK)
+        return s;
+    bell_cuda_poster_ground(poster, &ground);
+    s = bell_mlx5_run(&ground, run, result, err);
+    bell_cuda_poster_close(poster);
+    return s;
+}
+#else
+static enum bell_status run_on_gpu(const struct bell_run *run, enum bell_poster place, struct bell_result *result,
+                                   struct bell_error *err)
+{
+    if (place == BELL_POSTER_AUTO)
+        return run_on_cpu(run, result, err);
+    return bell_fail(err, BELL_UNSUPPORTED, "machine.poster=gpu: this bellwether was built without the CUDA Toolkit");
+}
+#endif
+
 static enum bell_status run_mlx5(const struct bell_run *run, struct bell_result *result, struct bell_error *err)
 {
-    static const struct bell_mlx5_ground ground = { &bell_mlx5_library, &bell_mlx5_host_memory, NULL };
-    return bell_mlx5_run(&ground, run, result, err);
+    struct bell_machine machine;
+    bell_machine_read(run->machine, &machine);
+    return machine.poster == BELL_POSTER_ON_CPU
+               ? run_on_cpu(run, result, err)
+               : run_on_gpu(run, (enum bell_poster)machine.poster, result, err);
 }
 
 const struct bell_executor bell_mlx5_executor = {

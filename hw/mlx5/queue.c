@@ -12,6 +12,8 @@
 #define SEND_WORD 4u
 #define RECORD_BYTES 128u
 
+#define CQES_AT_ONCE 64u /* written when a CQ is filled */
+
 /* What the QP promises and tolerates.  Time-outs and retries: NVSHMEM's IBGDA transport, ibgda.cpp. */
 #define ACK_TIMEOUT 20u
 #define RETRY_COUNT 7u
@@ -111,13 +113,16 @@ static void map_doorbell(struct bell_mlx5_queue *q)
 
 static enum bell_status fill_cq(struct bell_mlx5_queue *q, uint32_t entries, struct bell_error *err)
 {
-    struct bell_cqe empty;
-    bell_cqe_fill_ring(&empty);
-    if (q->want.is_collapsed)
-        bell_cqe_fill_collapsed(&empty);
-    for (uint32_t i = 0; i < entries; i++) {
-        int failure = q->cq.memory->write(q->cq.memory->context, &q->cq.block, (size_t)i * sizeof empty, &empty,
-                                          sizeof empty);
+    struct bell_cqe empty[CQES_AT_ONCE];
+    for (uint32_t i = 0; i < CQES_AT_ONCE; i++) {
+        bell_cqe_fill_ring(&empty[i]);
+        if (q->want.is_collapsed)
+            bell_cqe_fill_collapsed(&empty[i]);
+    }
+    for (uint32_t i = 0; i < entries; i += CQES_AT_ONCE) {
+        size_t count = entries - i < CQES_AT_ONCE ? entries - i : CQES_AT_ONCE;
+        int failure = q->cq.memory->write(q->cq.memory->context, &q->cq.block, (size_t)i * sizeof *empty, empty,
+                                          count * sizeof *empty);
         if (failure)
             return bell_mlx5_call_failed(q->device, "the CQ could not be filled", failure, err);
     }

@@ -25,7 +25,8 @@ struct member {
 struct crew {
     struct bell_mlx5_team team;
     struct bell_mlx5_scene scene;
-    struct member *member; /* of each active rank: lanes, then workers */
+    const struct bell_mlx5_lanes *lanes; /* not NULL: lanes are no threads */
+    struct member *member; /* of each active rank: lanes that are threads, then workers */
     size_t members;
     struct bell_mlx5_group *group; /* one for each queue that a cooperative group shares, or NULL */
     pthread_rwlock_t gate;   /* closed until all threads are there */
@@ -85,19 +86,18 @@ static void init_member(struct crew *crew, uint32_t rank, uint32_t at, const str
         init_lane(crew, m, result);
 }
 
-static enum bell_status muster(struct crew *crew, const struct bell_run *run, const struct bell_result *result,
+static enum bell_status muster(struct crew *crew, const struct bell_result *result,
                                struct bell_error *err)
 {
     const struct bell_world *w = &crew->scene.world;
     size_t queues = (size_t)BELL_RANKS * w->queues, each = (size_t)w->lanes + w->workers;
-    bool is_grouped = crew->scene.stack.sharing == BELL_SHARING_COOPERATIVE && w->lanes > w->queues;
-    crew->team.bound_ps = run->bound_ps ? run->bound_ps : WAIT_BOUND_PS;
+    bool is_grouped = !crew->lanes && crew->scene.stack.sharing == BELL_SHARING_COOPERATIVE && w->lanes > w->queues;
     crew->member = lines(BELL_RANKS * each * sizeof *crew->member);
     crew->group = is_grouped ? lines(queues * sizeof *crew->group) : NULL;
     if (!crew->member || (is_grouped && !crew->group))
         return bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu threads", BELL_RANKS * each);
     for (uint32_t rank = 0; rank < BELL_RANKS; rank++)
-        for (uint32_t at = 0; bell_world_is_active(w, rank) && at < each; at++)
+        for (uint32_t at = crew->lanes ? w->lanes : 0; bell_world_is_active(w, rank) && at < each; at++)
             init_member(crew, rank, at, result);
     return BELL_OK;
 }
@@ -126,7 +126,7 @@ static void *work(void *argument)
 /* A core for each thread, when they are wanted. */
 static enum bell_status choose_cores(struct crew *crew, const struct bell_machine *machine, struct bell_error *err)
 {
-    if (!machine->pin)
+    if (!machine->pin || crew->members == 0)
         return BELL_OK;
     uint32_t *core = malloc(crew->members * sizeof *core);
     if (!core)
@@ -155,13 +155,15 @@ static enum bell_status run_threads(struct crew *crew, struct bell_result *resul
                       crew->members, strerror(failure));
     if (s != BELL_OK)
         __atomic_store_n(&crew->team.stop, 1, __ATOMIC_RELAXED);
-    uint64_t began_ps = bell_port_now(&crew->member->lane);
+    uint64_t began_ps = bell_port_now(NULL);
     for (size_t i = 0; i < started; i++)
         crew->member[i].lane.id.step_start_ps = began_ps;
     (void)pthread_rwlock_unlock(&crew->gate);
+    if (crew->lanes && s == BELL_OK)
+        s = crew->lanes->run(crew->lanes->context, &crew->team.stop, &crew->who, &crew->status, err);
     for (size_t i = 0; i < started; i++)
         (void)pthread_join(crew->member[i].thread, NULL);
-    result->span_ps = bell_port_now(&crew->member->lane) - began_ps;
+    result->span_ps = bell_port_now(NULL) - began_ps;
     return s;
 }
 
@@ -171,31 +173,31 @@ static void describe(const struct crew *crew, struct bell_result *result)
     const struct bell_mlx5_queue *q = crew->scene.queue;
     static const char *const uars[] = { "dedicated non-cached", "shared non-cached", "BlueFlame" };
     bool is_forwarded = q->binding.ringer == BELL_RINGER_HOST, is_proxy = crew->scene.stack.submit == BELL_SUBMIT_PROXY;
-    (void)snprintf(result->path, sizeof result->path, "%s", is_proxy ? "proxy" : "host-doorbell");
-    (void)snprintf(result->processor, sizeof result->processor, "CPU threads as lanes");
+    const struct bell_mlx5_payload *payload = &crew->scene.payload[1]; /* rank 0's target */
+    (void)snprintf(result->path, sizeof result->path, "%s",
+                   is_proxy                        ? "proxy"
+                   : crew->lanes && !is_forwarded ? "gpu-doorbell"
+                                                   : "host-doorbell");
+    if (!crew->lanes)
+        (void)snprintf(result->processor, sizeof result->processor, "CPU threads as lanes");
     (void)snprintf(result->notes, sizeof result->notes,
-                   "%s port %u (%s), both ranks on it; queues in %s memory, registered %s, UAR %s%s.", d->name,
-                   d->port.number, d->port.is_ethernet ? "Ethernet" : "InfiniBand",
+                   "%s port %u (%s), both ranks on it; queues in %s memory, registered %s, UAR %s%s; payload in %s "
+                   "memory.",
+                   d->name, d->port.number, d->port.is_ethernet ? "Ethernet" : "InfiniBand",
                    q->binding.memory == BELL_MEMORY_GPU ? "GPU" : "host",
                    q->wq.way == BELL_MLX5_BY_DMABUF ? "as dma-buf" : "by address", uars[q->uar_kind],
-                   is_forwarded ? ", rung by CPU workers" : "");
+                   is_forwarded ? ", rung by CPU workers" : "",
+                   payload->memory && payload->memory->kind == BELL_MEMORY_GPU ? "GPU" : "host");
 }
 
-static enum bell_status run_crew(struct crew *crew, const struct bell_run *run, struct bell_result *result,
-                                 struct bell_error *err)
+/* With all threads gone. */
+static enum bell_status judge(struct crew *crew, struct bell_result *result, struct bell_error *err)
 {
-    struct bell_machine machine;
-    bell_machine_read(run->machine, &machine);
-    enum bell_status s = muster(crew, run, result, err);
-    if (s != BELL_OK)
-        return s;
-    if (pthread_rwlock_init(&crew->gate, NULL) != 0)
-        return bell_fail(err, BELL_NO_MEMORY, "out of memory: a lock");
-    describe(crew, result);
-    s = choose_cores(crew, &machine, err);
-    if (s == BELL_OK)
-        s = run_threads(crew, result, err);
-    (void)pthread_rwlock_destroy(&crew->gate);
+    enum bell_status s = BELL_OK;
+    if (crew->lanes)
+        s = crew->lanes->fetch(crew->lanes->context, result, err);
+    if (s == BELL_OK && !crew->team.stop)
+        s = bell_mlx5_scene_fetch(&crew->scene, err);
     if (s != BELL_OK)
         return s;
     if (crew->team.stop) {
@@ -206,6 +208,40 @@ static enum bell_status run_crew(struct crew *crew, const struct bell_run *run, 
     return bell_world_verify(&crew->scene.world, err);
 }
 
+static enum bell_status run_crew(struct crew *crew, const struct bell_run *run, struct bell_result *result,
+                                 struct bell_error *err)
+{
+    struct bell_machine machine;
+    bell_machine_read(run->machine, &machine);
+    enum bell_status s = muster(crew, result, err);
+    if (s != BELL_OK)
+        return s;
+    if (pthread_rwlock_init(&crew->gate, NULL) != 0)
+        return bell_fail(err, BELL_NO_MEMORY, "out of memory: a lock");
+    describe(crew, result);
+    s = choose_cores(crew, &machine, err);
+    if (s == BELL_OK)
+        s = run_threads(crew, result, err);
+    (void)pthread_rwlock_destroy(&crew->gate);
+    return s == BELL_OK ? judge(crew, result, err) : s;
+}
+
+/* Lanes that are elsewhere get the world before the threads start, and give it back when those are gone. */
+static enum bell_status run_lanes(struct crew *crew, const struct bell_run *run, struct bell_result *result,
+                                  struct bell_error *err)
+{
+    struct bell_run mine = *run;
+    mine.stack = &crew->scene.stack;
+    if (!crew->lanes)
+        return run_crew(crew, run, result, err);
+    enum bell_status s =
+        crew->lanes->place(crew->lanes->context, &crew->scene.world, &mine, crew->team.bound_ps, err);
+    if (s == BELL_OK)
+        s = run_crew(crew, run, result, err);
+    crew->lanes->leave(crew->lanes->context);
+    return s;
+}
+
 enum bell_status bell_mlx5_run(const struct bell_mlx5_ground *ground, const struct bell_run *run,
                                struct bell_result *result, struct bell_error *err)
 {
@@ -213,9 +249,11 @@ enum bell_status bell_mlx5_run(const struct bell_mlx5_ground *ground, const stru
     if (!crew)
         return bell_fail(err, BELL_NO_MEMORY, "out of memory: a run");
     result->events = 0;
+    crew->lanes = ground->lanes;
+    crew->team.bound_ps = run->bound_ps ? run->bound_ps : WAIT_BOUND_PS;
     enum bell_status s = bell_mlx5_scene_open(&crew->scene, ground, run, err);
     if (s == BELL_OK) {
-        s = run_crew(crew, run, result, err);
+        s = run_lanes(crew, run, result, err);
         bell_mlx5_scene_close(&crew->scene);
     }
     free(crew->member);

@@ -3,11 +3,27 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LINE_BYTES 64u
 #define DC_KEY 0x42454c4c /* any number; both sides must have the same */
 
-/* What a device and CPU threads cannot do is said before anything is made. */
+/* What the posters cannot do. */
+static enum bell_status check_lanes(const struct bell_mlx5_ground *ground, const struct bell_run *run,
+                                    struct bell_error *err)
+{
+    const struct bell_stack *stack = run->stack;
+    if (stack->queue_memory == BELL_MEMORY_GPU && (!ground->site[0].gpu || !ground->site[1].gpu))
+        return bell_fail(err, BELL_UNSUPPORTED,
+                         "queue_memory=gpu: queues in GPU memory are for lanes on a GPU (machine.poster=gpu); "
+                         "--set queue_memory=host runs the same stack on CPU threads");
+    if (ground->lanes && stack->blueflame && stack->submit == BELL_SUBMIT_GPU)
+        return bell_fail(err, BELL_UNSUPPORTED, "blueflame: a GPU lane rings with 8 B stores; expected "
+                                                "blueflame=false or machine.poster=cpu");
+    return ground->lanes ? ground->lanes->check(ground->lanes->context, run, err) : BELL_OK;
+}
+
+/* What a device and the posters cannot do is said before anything is made. */
 static enum bell_status check(const struct bell_mlx5_ground *ground, const struct bell_run *run,
                               const struct bell_machine *machine, struct bell_error *err)
 {
@@ -23,11 +39,7 @@ static enum bell_status check(const struct bell_mlx5_ground *ground, const struc
     bell_field_text(bell_field_find(bell_program_fields, "fault"), run->program, fault, sizeof fault);
     if (run->program->fault != BELL_FAULT_NONE && run->program->fault != BELL_FAULT_BAD_KEY)
         return bell_fail(err, BELL_UNSUPPORTED, "fault=%s: a NIC cannot be told to; fault=bad-key runs", fault);
-    if (run->stack->queue_memory == BELL_MEMORY_GPU && !ground->gpu)
-        return bell_fail(err, BELL_UNSUPPORTED,
-                         "queue_memory=gpu: executor mlx5 posts from CPU threads, and queues in GPU memory are for GPU "
-                         "lanes, which are not built yet; --set queue_memory=host runs the same stack on CPU threads");
-    return BELL_OK;
+    return check_lanes(ground, run, err);
 }
 
 static enum bell_status build_world(struct bell_mlx5_scene *scene, const struct bell_run *run, struct bell_error *err)
@@ -55,6 +67,77 @@ static void hand_out_keys(struct bell_world *w)
     }
 }
 
+static enum bell_place place_of(uint32_t part)
+{
+    return part % 2 ? BELL_PLACE_TARGET : BELL_PLACE_SOURCE;
+}
+
+/* A CPU worker reads what it puts into a WQE itself, unless its descriptor carries that. */
+static bool is_read_by_worker(const struct bell_run *run, uint32_t part)
+{
+    return part % 2 == 0 && run->stack->submit == BELL_SUBMIT_PROXY && run->stack->payload == BELL_PAYLOAD_INLINE
+           && run->program->bytes > 8;
+}
+
+/* Sources and targets to the memory that the ground has for them, as they are. */
+static enum bell_status place_payload(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
+                                      const struct bell_run *run, struct bell_error *err)
+{
+    for (uint32_t i = 0; i < 2 * BELL_RANKS; i++) {
+        const struct bell_mlx5_memory *m = ground->site[i / 2].payload;
+        const struct bell_extent *e = &scene->world.place[i / 2][place_of(i)];
+        struct bell_mlx5_payload *p = &scene->payload[i];
+        if (!m || e->size == 0 || is_read_by_worker(run, i))
+            continue;
+        size_t whole = (e->size + m->page_bytes - 1) / m->page_bytes * m->page_bytes;
+        int failure = m->alloc(m->context, whole, &p->block);
+        if (failure)
+            return bell_fail(err, BELL_NO_MEMORY, "%s: %zu bytes of %s memory for payload: %s", scene->device.name,
+                             whole, m->kind == BELL_MEMORY_GPU ? "GPU" : "host", strerror(failure));
+        p->memory = m;
+        p->home = e->at;
+        failure = m->write(m->context, &p->block, 0, e->at, e->size);
+        if (failure)
+            return bell_mlx5_call_failed(&scene->device, "payload memory could not be written", failure, err);
+        bell_world_move(&scene->world, i / 2, place_of(i), (uint8_t *)(uintptr_t)p->block.address);
+    }
+    return BELL_OK;
+}
+
+enum bell_status bell_mlx5_scene_fetch(struct bell_mlx5_scene *scene, struct bell_error *err)
+{
+    for (uint32_t i = 0; i < 2 * BELL_RANKS; i++) {
+        const struct bell_mlx5_payload *p = &scene->payload[i];
+        if (!p->memory)
+            continue;
+        size_t size = scene->world.place[i / 2][place_of(i)].size;
+        int failure = p->memory->read(p->memory->context, &p->block, 0, p->home, size);
+        if (failure)
+            return bell_mlx5_call_failed(&scene->device, "payload memory could not be read", failure, err);
+        bell_world_move(&scene->world, i / 2, place_of(i), p->home);
+    }
+    return BELL_OK;
+}
+
+/* The whole block as a dma-buf, where its memory exports one and the device takes it; else the address. */
+static int register_part(struct bell_mlx5_scene *scene, uint32_t part, const struct bell_region *r, uint32_t *lkey,
+                         uint32_t *rkey)
+{
+    const struct bell_mlx5_device *d = &scene->device;
+    const struct bell_mlx5_payload *p = &scene->payload[part];
+    struct bell_mlx5_extent extent = { r->address, r->size_bytes, -1 };
+    int fd = -1;
+    if (p->memory && p->memory->dmabuf && p->memory->dmabuf(p->memory->context, &p->block, &fd) == 0) {
+        struct bell_mlx5_extent whole = { p->block.address, p->block.bytes, fd };
+        int refused = d->calls->mr_register(d->pd, &whole, &scene->mr[part], lkey, rkey);
+        (void)close(fd);
+        if (!refused)
+            return 0;
+        scene->mr[part] = NULL;
+    }
+    return d->calls->mr_register(d->pd, &extent, &scene->mr[part], lkey, rkey);
+}
+
 /* A region has one key: a source's is used as lkey, a target's as rkey. */
 static enum bell_status register_memory(struct bell_mlx5_scene *scene, struct bell_error *err)
 {
@@ -62,11 +145,14 @@ static enum bell_status register_memory(struct bell_mlx5_scene *scene, struct be
     for (uint32_t i = 0; i < 2 * BELL_RANKS; i++) {
         struct bell_rank *rank = scene->world.rank + i / 2;
         struct bell_region *r = i % 2 ? &rank->target : &rank->source;
-        struct bell_mlx5_extent extent = { r->address, r->size_bytes, -1 };
         uint32_t lkey = 0, rkey = 0;
-        int failure = d->calls->mr_register(d->pd, &extent, &scene->mr[i], &lkey, &rkey);
+        int failure = register_part(scene, i, r, &lkey, &rkey);
+        bool is_gpu = scene->payload[i].memory && scene->payload[i].memory->kind == BELL_MEMORY_GPU;
         if (failure)
-            return bell_mlx5_call_failed(d, "payload memory could not be registered", failure, err);
+            return bell_mlx5_call_failed(d, is_gpu ? "payload in GPU memory could not be registered, neither as a "
+                                                     "dma-buf nor through nvidia-peermem"
+                                                   : "payload memory could not be registered",
+                                         failure, err);
         r->key = i % 2 ? rkey : lkey;
     }
     hand_out_keys(&scene->world);
@@ -90,13 +176,22 @@ static void close_queues(struct bell_mlx5_scene *scene)
         bell_mlx5_queue_close(scene->queue + i);
 }
 
+/* Where the queues of a rank live: a proxy's are its CPU workers'. */
+static const struct bell_mlx5_memory *memory_of(const struct bell_stack *stack, const struct bell_mlx5_ground *ground,
+                                                uint32_t rank)
+{
+    const struct bell_mlx5_site *site = &ground->site[rank];
+    if (stack->submit == BELL_SUBMIT_PROXY)
+        return ground->host;
+    return stack->queue_memory == BELL_MEMORY_GPU ? site->gpu : site->host;
+}
+
 /* *is_refused: some poster cannot have its register. */
 static enum bell_status try_queues(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
                                    bool *is_refused, struct bell_error *err)
 {
     const struct bell_stack *stack = &scene->stack;
     struct bell_mlx5_want want = {
-        .memory = stack->queue_memory == BELL_MEMORY_GPU ? ground->gpu : ground->host,
         .host = ground->host,
         .depth = stack->depth,
         .is_collapsed = stack->cq == BELL_CQ_COLLAPSED,
@@ -106,6 +201,7 @@ static enum bell_status try_queues(struct bell_mlx5_scene *scene, const struct b
     };
     *is_refused = false;
     for (uint32_t i = 0; i < BELL_RANKS * scene->queues; i++) {
+        want.memory = memory_of(stack, ground, i / scene->queues);
         enum bell_status s = bell_mlx5_queue_open(scene->queue + i, &scene->device, &want, err);
         if (s != BELL_OK)
             return s;
@@ -160,6 +256,8 @@ static enum bell_status set_up(struct bell_mlx5_scene *scene, const struct bell_
     if (s == BELL_OK)
         s = build_world(scene, run, err); /* who rings is known now */
     if (s == BELL_OK)
+        s = place_payload(scene, ground, run, err);
+    if (s == BELL_OK)
         s = register_memory(scene, err);
     if (s == BELL_OK && scene->stack.transport == BELL_TRANSPORT_DC)
         s = open_targets(scene, err);
@@ -192,6 +290,9 @@ void bell_mlx5_scene_close(struct bell_mlx5_scene *scene)
     for (uint32_t i = 2 * BELL_RANKS; i-- > 0;)
         if (scene->mr[i])
             (void)calls->mr_release(scene->mr[i]);
+    for (uint32_t i = 2 * BELL_RANKS; i-- > 0;)
+        if (scene->payload[i].memory)
+            scene->payload[i].memory->free(scene->payload[i].memory->context, &scene->payload[i].block);
     if (calls)
         bell_mlx5_device_close(&scene->device);
     free(scene->queue);

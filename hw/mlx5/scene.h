@@ -10,11 +10,19 @@
 
 BELL_EXTERN_C_BEGIN
 
+/* Source or target of a rank, when it does not lie in the arena. */
+struct bell_mlx5_payload {
+    const struct bell_mlx5_memory *memory; /* NULL: it does */
+    struct bell_mlx5_block block;
+    uint8_t *home; /* its place in the arena */
+};
+
 struct bell_mlx5_scene {
     struct bell_stack stack; /* the run's, but that the host rings where the register was refused */
     struct bell_world world;
     struct bell_mlx5_device device;
     void *arena;
+    struct bell_mlx5_payload payload[2 * BELL_RANKS]; /* as mr */
     void *mr[2 * BELL_RANKS];              /* source and target of each rank */
     void *dct[BELL_RANKS];                 /* DC */
     uint32_t dct_number[BELL_RANKS];
@@ -26,6 +34,9 @@ struct bell_mlx5_scene {
  * bell_mlx5_scene_close. */
 enum bell_status bell_mlx5_scene_open(struct bell_mlx5_scene *scene, const struct bell_mlx5_ground *ground,
                                       const struct bell_run *run, struct bell_error *err) BELL_MUST_USE;
+
+/* After a run whose puts are all complete: payload back to the arena.  BELL_IO. */
+enum bell_status bell_mlx5_scene_fetch(struct bell_mlx5_scene *scene, struct bell_error *err) BELL_MUST_USE;
 
 void bell_mlx5_scene_close(struct bell_mlx5_scene *scene);
 

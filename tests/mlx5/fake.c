@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define UMEM_BASE 0x21u
 #define PAGE_BASE 0x61u
@@ -226,6 +227,12 @@ static void fake_uar_free(const struct bell_mlx5_uar *uar)
     unlock(u->thing.fake);
 }
 
+/* A dma-buf tells its size at its end. */
+static bool is_whole(const struct bell_mlx5_extent *extent)
+{
+    return lseek(extent->dmabuf_fd, 0, SEEK_END) >= (off_t)extent->bytes;
+}
+
 static int fake_umem_register(void *device, const struct bell_mlx5_extent *extent, void **umem, uint32_t *id)
 {
     struct fake *f = fake_of(device);
@@ -239,6 +246,10 @@ static int fake_umem_register(void *device, const struct bell_mlx5_extent *exten
     /* A dma-buf is seen at an address of its own. */
     u->at = is_mapped ? mmap(NULL, u->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, extent->dmabuf_fd, 0)
                       : (uint8_t *)(uintptr_t)extent->address;
+    if (u->at == MAP_FAILED && f->is_deaf && is_whole(extent)) { /* memory that no CPU maps */
+        u->at = (uint8_t *)(uintptr_t)extent->address;
+        u->is_mapped = false;
+    }
     if (u->at == MAP_FAILED)
         abort();
     f->by_dmabuf += is_mapped;
@@ -285,9 +296,11 @@ static int fake_pd_free(void *pd)
 static int fake_mr_register(void *pd, const struct bell_mlx5_extent *extent, void **mr, uint32_t *lkey, uint32_t *rkey)
 {
     struct fake *f = fake_of(pd);
-    if (fails(f) || extent->dmabuf_fd >= 0)
+    bool is_dmabuf = extent->dmabuf_fd >= 0;
+    if (fails(f) || (is_dmabuf && (f->refuse_dmabuf || !is_whole(extent))))
         return EINVAL;
     lock(f);
+    f->mr_by_dmabuf += is_dmabuf;
     struct fake_mr *m = FAKE_TAKE(f, mr, KEY_BASE);
     m->local = m->remote = (struct bell_region){ extent->address, extent->bytes, 0 };
     *lkey = m->local.key = m->thing.number << 8;

@@ -5,7 +5,7 @@
 #define BELL_TESTS_MLX5_FAKE_H
 
 #include "core/nic.h"
-#include "hw/mlx5/calls.h"
+#include "hw/mlx5/ground.h"
 #include "hw/mlx5/prm.h"
 
 #include <pthread.h>
@@ -70,15 +70,16 @@ struct fake {
     uint32_t cqe_version;  /* 1 */
     bool has_dc, has_oi;   /* true */
     bool is_ethernet;
-    bool refuse_dmabuf;    /* umems of a dma-buf */
+    bool refuse_dmabuf;    /* umems and MRs of a dma-buf */
     bool refuse_uar[BELL_MLX5_UAR_KINDS];
     enum bell_nic_start start;
-    bool is_deaf;     /* never looks at a queue */
+    bool is_deaf;     /* never looks at the memory of a queue, which somebody else serves */
     uint32_t fail_at; /* the call of this number, from 1, fails; 0: none */
 
     uint32_t calls; /* of those that can fail */
     uint32_t commands[BELL_PRM_RTR2RTS_QP + 1];
     uint32_t by_dmabuf, by_address; /* umems */
+    uint32_t mr_by_dmabuf;
     char broken[200];               /* the first rule that a caller broke; "" */
     struct fake_umem umem[FAKE_THINGS];
     struct fake_uar uar[FAKE_THINGS];
@@ -125,5 +126,19 @@ struct fake_memory {
 };
 
 void fake_memory_start(struct fake_memory *m, enum bell_memory kind);
+
+/* fake_lanes.c: lanes that hw/mlx5 does not run itself, one thread each.  They do not cooperate. */
+struct fake_lanes {
+    struct bell_mlx5_lanes table;
+    bool refuse_place, refuse_run;
+    uint32_t checked, placed, ran, left; /* how often each was called, and did not refuse */
+    struct bell_soft soft;
+    struct bell_world *world;
+    struct fake_lane *lane;
+    uint64_t *issue_ps, *total_ps;
+    size_t samples;
+};
+
+void fake_lanes_start(struct fake_lanes *l);
 
 #endif

@@ -62,6 +62,13 @@ static int write_block(void *context, const struct bell_mlx5_block *block, size_
     return 0;
 }
 
+static int read_block(void *context, const struct bell_mlx5_block *block, size_t offset, void *to, size_t bytes)
+{
+    (void)context;
+    memcpy(to, block->host + offset, bytes);
+    return 0;
+}
+
 static int map_register(void *context, uint64_t *reg, size_t bytes, uint64_t *address)
 {
     struct fake_memory *m = context;
@@ -91,6 +98,7 @@ void fake_memory_start(struct fake_memory *m, enum bell_memory kind)
     m->table.free = free_block;
     m->table.dmabuf = export_block;
     m->table.write = write_block;
+    m->table.read = read_block;
     m->table.map_register = map_register;
     m->table.unmap_register = unmap_register;
 }

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -216,9 +218,9 @@ struct mr {
     void *fake;
 };
 
-static struct ibv_mr *register_mr(uint64_t address, size_t bytes, int access)
+static struct ibv_mr *register_mr(uint64_t address, size_t bytes, int fd, int access)
 {
-    struct bell_mlx5_extent extent = { address, bytes, -1 };
+    struct bell_mlx5_extent extent = { address, bytes, fd };
     struct mr *m = calloc(1, sizeof *m);
     assert_int_equal(access, 0xf); /* local write, remote write, remote read, remote atomic */
     errno = fake.table.mr_register(lib.fake_pd, &extent, &m->fake, &m->shown.lkey, &m->shown.rkey);
@@ -232,7 +234,7 @@ static struct ibv_mr *register_mr(uint64_t address, size_t bytes, int access)
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
     (void)pd;
-    return register_mr((uint64_t)(uintptr_t)addr, length, access);
+    return register_mr((uint64_t)(uintptr_t)addr, length, -1, access);
 }
 
 /* What ibv_reg_mr of the header turns into without optimisation. */
@@ -240,14 +242,14 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 {
     (void)pd;
     (void)iova;
-    return register_mr((uint64_t)(uintptr_t)addr, length, (int)access);
+    return register_mr((uint64_t)(uintptr_t)addr, length, -1, (int)access);
 }
 
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
     (void)pd;
-    assert_true(offset == 0 && fd == 99);
-    return register_mr(iova, length, access);
+    assert_true(offset == 0 && fd >= 0);
+    return register_mr(iova, length, fd, access);
 }
 
 int ibv_dereg_mr(struct ibv_mr *mr)
@@ -436,7 +438,8 @@ static int start(void **state)
 
 static enum bell_status run(const char *settings, struct bell_error *err)
 {
-    struct bell_mlx5_ground ground = { &bell_mlx5_library, &bell_mlx5_host_memory, &gpu.table };
+    const struct bell_mlx5_site site = { &bell_mlx5_host_memory, &gpu.table, &gpu.table };
+    struct bell_mlx5_ground ground = { &bell_mlx5_library, &bell_mlx5_host_memory, { site, site }, NULL };
     struct exec_case c;
     struct bell_result result;
     exec_case_read(&c, settings);
@@ -472,6 +475,7 @@ static void test_runs(void **state)
         if (run(settings[i / 2], &err) != BELL_OK)
             fail_msg("%s: %s; %s", settings[i / 2], err.text, fake.broken);
         assert_int_equal(fake.by_dmabuf, strstr(settings[i / 2], "queue_memory=gpu") ? 6 : 0);
+        assert_int_equal(fake.mr_by_dmabuf, 4); /* of both ranks, source and target */
     }
 }
 
@@ -506,13 +510,16 @@ static void test_dmabuf_mr(void **state)
     uint32_t number, lkey, rkey;
     uint8_t memory[64];
     struct bell_error err;
-    struct bell_mlx5_extent extent = { (uint64_t)(uintptr_t)memory, sizeof memory, 99 };
+    struct bell_mlx5_extent extent = { (uint64_t)(uintptr_t)memory, sizeof memory, memfd_create("memory", 0) };
     (void)state;
+    assert_int_equal(ftruncate(extent.dmabuf_fd, sizeof memory), 0);
     assert_int_equal(bell_mlx5_library.open(NULL, "mlx5_2", &device, &err), BELL_OK);
     assert_string_equal(bell_mlx5_library.name(device), "mlx5_2");
     assert_int_equal(bell_mlx5_library.pd_alloc(device, &pd, &number), 0);
     assert_int_equal(bell_mlx5_library.mr_register(pd, &extent, &mr, &lkey, &rkey), 0);
     assert_true(lkey != rkey && lkey && rkey);
+    assert_int_equal(fake.mr_by_dmabuf, 1);
+    (void)close(extent.dmabuf_fd);
     assert_int_equal(bell_mlx5_library.mr_release(mr), 0);
     assert_int_equal(bell_mlx5_library.pd_free(pd), 0);
     bell_mlx5_library.close(device);

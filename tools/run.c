@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `bellwether run`: one experiment, on one stack, by one executor. */
 #include "tools/cli.h"
+#include "traces/draft.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PERCENTILES 4
 #define CELL 32
@@ -173,13 +175,9 @@ static void print_csv(const struct bell_setup *setup, const struct bell_samples 
     bell_print_table(stdout, BELL_FORM_CSV, column, 12, cell, 2);
 }
 
-/* One line an operation, lane after lane, in us; under another name until it is whole. */
-static enum bell_status write_samples(const struct bell_samples *samples, const char *path, struct bell_error *err)
+/* One line an operation, lane after lane, in us. */
+static bool print_samples(FILE *to, const struct bell_samples *samples)
 {
-    char draft[4096];
-    int n = snprintf(draft, sizeof draft, "%s.tmp", path);
-    FILE *to = n > 0 && (size_t)n < sizeof draft ? fopen(draft, "w") : NULL;
-    if (!to) return bell_fail(err, BELL_IO, "%s: cannot be written: %s", path, strerror(errno));
     bool is_good = fprintf(to, "issue_us,total_us\n") > 0;
     for (size_t i = 0; is_good && i < samples->count; i++) {
         char issue[CELL], whole[CELL];
@@ -187,11 +185,22 @@ static enum bell_status write_samples(const struct bell_samples *samples, const 
         bell_us_text(samples->total_ps[i], whole, sizeof whole);
         is_good = fprintf(to, "%s,%s\n", issue, whole) > 0;
     }
-    is_good = fclose(to) == 0 && is_good && rename(draft, path) == 0;
-    if (is_good) return BELL_OK;
-    enum bell_status s = bell_fail(err, BELL_IO, "%s: cannot be written: %s", path, strerror(errno));
-    (void)remove(draft);
-    return s;
+    return is_good;
+}
+
+static enum bell_status write_samples(const struct bell_samples *samples, const char *path, struct bell_error *err)
+{
+    struct bell_draft draft;
+    enum bell_status s = bell_draft_open(&draft, path, err);
+    if (s != BELL_OK) return s;
+    FILE *to = fdopen(dup(draft.fd), "w");
+    bool is_good = to && print_samples(to, samples);
+    if ((to && fclose(to) != 0) || !is_good) {
+        s = bell_fail(err, BELL_IO, "%s: cannot be written: %s", path, strerror(errno));
+        bell_draft_drop(&draft);
+        return s;
+    }
+    return bell_draft_keep(&draft, err);
 }
 
 static int run(int argc, char **argv)

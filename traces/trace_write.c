@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trace writer.  Integers only, fields in a fixed order: equal events give equal bytes. */
+#include "traces/draft.h"
 #include "traces/trace.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUFFER_BYTES ((size_t)1 << 18)
@@ -29,13 +27,11 @@ const struct bell_trace_text bell_trace_texts[] = {
 };
 
 struct bell_trace_writer {
-    int fd;
+    struct bell_draft draft;
     enum bell_status status; /* of the first failure; then nothing more is written */
     uint64_t limit, written, dropped;
     size_t used;
     char *buffer;
-    char path[PATH_MAX];
-    char temporary[PATH_MAX]; /* "" when path is written directly */
 };
 
 static void put_text(struct bell_trace_writer *w, const char *text)
@@ -100,11 +96,11 @@ static void put_string(struct bell_trace_writer *w, const char *text, size_t mos
 static enum bell_status flush(struct bell_trace_writer *w, struct bell_error *err)
 {
     for (size_t done = 0; done < w->used;) {
-        ssize_t n = write(w->fd, w->buffer + done, w->used - done);
+        ssize_t n = write(w->draft.fd, w->buffer + done, w->used - done);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0)
             return w->status =
-                       bell_fail(err, BELL_IO, "%s: cannot write: %s", w->path, strerror(n < 0 ? errno : ENOSPC));
+                       bell_fail(err, BELL_IO, "%s: cannot write: %s", w->draft.path, strerror(n < 0 ? errno : ENOSPC));
         done += (size_t)n;
     }
     w->used = 0;
@@ -114,7 +110,7 @@ static enum bell_status flush(struct bell_trace_writer *w, struct bell_error *er
 /* Room for one record.  A failed writer stays failed. */
 static enum bell_status make_room(struct bell_trace_writer *w, struct bell_error *err)
 {
-    if (w->status != BELL_OK) return bell_fail(err, w->status, "%s: an earlier write failed", w->path);
+    if (w->status != BELL_OK) return bell_fail(err, w->status, "%s: an earlier write failed", w->draft.path);
     return BUFFER_BYTES - w->used < RECORD_BYTES ? flush(w, err) : BELL_OK;
 }
 
@@ -137,32 +133,13 @@ static void put_header(struct bell_trace_writer *w, const struct bell_trace_head
     put_text(w, "}},\n");
 }
 
-static enum bell_status open_file(struct bell_trace_writer *w, const char *path, struct bell_error *err)
-{
-    struct stat st;
-    int n = snprintf(w->temporary, sizeof w->temporary, "%s.%ld.tmp", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof w->temporary)
-        return bell_fail(err, BELL_INVALID, "%.80s...: the path is too long", path);
-    memcpy(w->path, path, strlen(path) + 1);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return bell_fail(err, BELL_IO, "%s: is a directory", path);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        w->temporary[0] = '\0';
-        w->fd = open(path, O_WRONLY | O_CLOEXEC);
-    } else {
-        (void)unlink(w->temporary);
-        w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    }
-    if (w->fd < 0) return bell_fail(err, BELL_IO, "%s: cannot create: %s", path, strerror(errno));
-    return BELL_OK;
-}
-
 enum bell_status bell_trace_create(const char *path, const struct bell_trace_header *header,
                                    struct bell_trace_writer **out, struct bell_error *err)
 {
     struct bell_trace_writer *w = calloc(1, sizeof *w);
     if (w) w->buffer = malloc(BUFFER_BYTES);
-    enum bell_status s =
-        w && w->buffer ? open_file(w, path, err) : bell_fail(err, BELL_NO_MEMORY, "%s: out of memory", path);
+    enum bell_status s = w && w->buffer ? bell_draft_open(&w->draft, path, err)
+                                        : bell_fail(err, BELL_NO_MEMORY, "%s: out of memory", path);
     if (s != BELL_OK) {
         free(w ? w->buffer : NULL);
         free(w);
@@ -267,12 +244,7 @@ enum bell_status bell_trace_close(struct bell_trace_writer *w, struct bell_error
         put_text(w, "}}\n]\n");
         s = flush(w, err);
     }
-    if (close(w->fd) != 0 && s == BELL_OK)
-        s = bell_fail(err, BELL_IO, "%s: cannot close: %s", w->path, strerror(errno));
-    w->fd = -1;
-    if (s == BELL_OK && w->temporary[0] && rename(w->temporary, w->path) != 0)
-        s = bell_fail(err, BELL_IO, "%s: cannot rename to this name: %s", w->path, strerror(errno));
-    if (s == BELL_OK) w->temporary[0] = '\0';
+    if (s == BELL_OK) s = bell_draft_keep(&w->draft, err);
     bell_trace_abort(w);
     return s;
 }
@@ -280,8 +252,7 @@ enum bell_status bell_trace_close(struct bell_trace_writer *w, struct bell_error
 void bell_trace_abort(struct bell_trace_writer *w)
 {
     if (!w) return;
-    if (w->fd >= 0) (void)close(w->fd);
-    if (w->temporary[0]) (void)unlink(w->temporary);
+    bell_draft_drop(&w->draft);
     free(w->buffer);
     free(w);
 }

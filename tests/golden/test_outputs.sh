@@ -61,9 +61,11 @@ ok 'the trace ends where it is told to' "'$BELLWETHER' run one-op --platform P-I
     [ \$(grep -c '\"ph\":\"X\"' cut.json) -eq 7 ] && '$BELLWETHER' check cut.json | grep 'cut off'"
 ok 'the times of each operation can be had' "'$BELLWETHER' run round-trip --platform P-IB --set iterations=9 \
     --samples times.csv > out && [ \$(wc -l < times.csv) -eq 10 ] && head -n 1 times.csv | grep -qx issue_us,total_us &&
-    awk -F, 'NR > 1 && !(\$1 > 0 && \$2 > \$1) { exit 1 }' times.csv && [ ! -e times.csv.tmp ]"
+    awk -F, 'NR > 1 && !(\$1 > 0 && \$2 > \$1) { exit 1 }' times.csv && [ \"\$(ls times*)\" = times.csv ]"
 ok 'and where they cannot be written it says so' "! '$BELLWETHER' run one-op --platform P-IB --samples none/t.csv \
-    > out 2> err && grep -q 'none/t.csv: cannot be written' err"
+    > out 2> err && grep -q 'none/t.csv: cannot create' err"
+ok 'a device is written to, and not replaced' "ln -s /dev/full full && ! '$BELLWETHER' run one-op --platform P-IB \
+    --samples full > out 2> err && grep -q 'full: cannot be written: No space left' err && [ -L full ]"
 
 # ---- list ----
 ok 'list parameters has every parameter of a run' "'$BELLWETHER' list parameters --format json > p.json && $sim > a &&

@@ -180,24 +180,25 @@ for workers in 1 2 4; do
 done
 
 echo
-echo "== round trip of a probe beside CTAs that post all the time (locked queue): us p50, p99, and what they carry"
+echo "== round trip of a probe beside CTAs that post all the time (ordered queue): us p50, p99, and what they carry"
 printf '%6s | %-26s | %-26s\n' CTAs 'shared queue' 'a queue of its own'
 for ctas in 0 1 4 16 64; do
     line=
     for queues in 1 2; do
         [ $ctas -gt 0 ] || queues=1
-        measure probe $host --set lanes=$((ctas + 1)) --set queues=$queues --set sharing=locked --set warmup=50 \
+        queue=$([ $queues = 1 ] && echo shared || echo reserved)
+        measure probe $host --set lanes=$((ctas + 1)) --set queues=$queues --set sharing=ordered --set warmup=50 \
             --set iterations=500 --set machine.nic_threads=2
         line="$line | $(printf '%8s %8s %8s' "$(metric 'round trip' p50_us)" "$(metric 'round trip' p99_us)" \
             "$(value rate_mputs)")"
         row 'H200 probe' mini-gda loaded_rtt_us "$(metric 'round trip' p50_us)" \
-            "\"background_ctas\": $ctas, \"queue\": \"$([ $queues = 1 ] && echo shared || echo reserved)\""
+            "\"background_ctas\": $ctas, \"sharing\": \"ordered\", \"queue\": \"$queue\""
     done
     printf '%6s%s\n' $ctas "$line"
 done
 
 echo
-echo "every run verified its payloads; $failed failed"
+echo "$failed runs failed; each of the others verified its payloads"
 if [ -n "$rows" ]; then
     { echo '['; sed '$!s/$/,/' "$work/rows"; echo ']'; } > "$rows.tmp" && mv "$rows.tmp" "$rows"
 fi

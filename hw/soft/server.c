@@ -174,9 +174,9 @@ void bell_nic_server_report(const struct bell_nic_server *server, uint32_t count
         add(out, size, "which completed no WQE");
     else if (busiest > PERCENT_OF_A_LIMIT)
         add(out, size,
-            "%.0f %% busy: THE SOFTWARE NIC IS THE BOTTLENECK, and the rate shown is the software NIC's (about %.3g "
-            "M WQE/s); try more machine.nic_threads",
-            busiest, rate);
+            "the busiest %.0f %% of the time, all of them %.0f %%: THE SOFTWARE NIC IS THE BOTTLENECK, and the rate "
+            "shown is its own (it could serve about %.3g M WQE/s at most); try more machine.nic_threads",
+            busiest, percent(sum.busy_ps, sum.span_ps), rate);
     else
         add(out, size, "%.0f %% busy, could serve about %.3g M WQE/s%s", percent(sum.busy_ps, sum.span_ps), rate,
             core < PERCENT_OF_A_CORE ? "" : "; it is not the limit of this run");

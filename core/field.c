@@ -8,6 +8,7 @@
 
 #define EXACT_END 9007199254740992.0 /* 2^53: from here on a double may stand for its neighbour */
 #define WHOLE_END 1e15              /* whole numbers below it are printed without an exponent */
+#define NUMBER_TEXT 32u
 
 static char *at(const struct bell_field *f, const void *object)
 {
@@ -40,20 +41,40 @@ const struct bell_field *bell_field_find(const struct bell_field *table, const c
     return NULL;
 }
 
+/* The shortest text that reads back as the same number; whole numbers without an exponent. */
+static const char *real_text(double v, char *out, size_t size)
+{
+    if (fabs(v) < WHOLE_END && !(v > floor(v))) {
+        (void)snprintf(out, size, "%.0f", v);
+        return out;
+    }
+    for (int digits = 6; digits <= 17; digits++) {
+        (void)snprintf(out, size, "%.*g", digits, v);
+        double back = strtod(out, NULL);
+        if (!(back < v) && !(back > v))
+            break;
+    }
+    return out;
+}
+
 enum bell_status bell_field_set_number(const struct bell_field *f, void *object, double value, struct bell_error *err)
 {
+    char is[NUMBER_TEXT], low[NUMBER_TEXT], high[NUMBER_TEXT];
+    const char *gap = f->unit[0] ? " " : "";
+    (void)real_text(value, is, sizeof is);
     if (f->type != BELL_FIELD_U32 && f->type != BELL_FIELD_U64 && f->type != BELL_FIELD_REAL)
-        return bell_fail(err, BELL_INVALID, "%s: %.17g is a number, expected %s", f->key, value,
+        return bell_fail(err, BELL_INVALID, "%s: %s is a number, expected %s", f->key, is,
                          f->type == BELL_FIELD_BOOL ? "true or false" : "text");
     if (!(value >= f->min && value <= f->max))
-        return bell_fail(err, BELL_INVALID, "%s: %.17g is out of range, expected %.17g to %.17g %s", f->key, value,
-                         f->min, f->max, f->unit);
+        return bell_fail(err, BELL_INVALID, "%s: %s is out of range, expected %s to %s%s%s", f->key, is,
+                         real_text(f->min, low, sizeof low), real_text(f->max, high, sizeof high), gap, f->unit);
     if (f->type == BELL_FIELD_REAL) {
         *(double *)(void *)at(f, object) = value;
         return BELL_OK;
     }
     if (value >= EXACT_END || value < 0 || value > floor(value))
-        return bell_fail(err, BELL_INVALID, "%s: %.17g is not a whole number of %s", f->key, value, f->unit);
+        return bell_fail(err, BELL_INVALID, "%s: %s is not a whole number%s%s", f->key, is, f->unit[0] ? " of " : "",
+                         f->unit);
     if (f->type == BELL_FIELD_U32)
         *(uint32_t *)(void *)at(f, object) = (uint32_t)value;
     else
@@ -97,7 +118,8 @@ enum bell_status bell_field_set_text(const struct bell_field *f, void *object, c
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end != '\0')
-        return bell_fail(err, BELL_INVALID, "%s: '%s' is not a number (unit: %s)", f->key, text, f->unit);
+        return bell_fail(err, BELL_INVALID, "%s: '%s' is not a number%s%s%s", f->key, text,
+                         f->unit[0] ? " (unit: " : "", f->unit, f->unit[0] ? ")" : "");
     return bell_field_set_number(f, object, value, err);
 }
 
@@ -131,16 +153,6 @@ void bell_field_text(const struct bell_field *f, const void *object, char *out, 
     } else if (f->type == BELL_FIELD_U32 || f->type == BELL_FIELD_U64) {
         (void)snprintf(out, size, "%.0f", bell_field_number(f, object));
     } else {
-        double v = bell_field_number(f, object);
-        if (fabs(v) < WHOLE_END && !(v > floor(v))) {
-            (void)snprintf(out, size, "%.0f", v);
-            return;
-        }
-        for (int digits = 6; digits <= 17; digits++) {
-            (void)snprintf(out, size, "%.*g", digits, v);
-            double back = strtod(out, NULL);
-            if (!(back < v) && !(back > v))
-                return;
-        }
+        (void)real_text(bell_field_number(f, object), out, size);
     }
 }

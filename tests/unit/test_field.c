@@ -129,6 +129,11 @@ static void test_real(void **state)
     set(REAL, "2.5000001", "expected -1.5 to 2.5 ns");
     set(REAL, "nan", "out of range");
     set(REAL, "-inf", "out of range");
+    set(REAL, "0x", "'0x' is not a number (unit: ns)");
+    set(LARGE, "3e300", "large: 3e+300 is out of range, expected -1e+300 to 2e+300");
+    assert_string_equal(strrchr(error.text, ' '), " 2e+300"); /* no unit, and no blank before it */
+    set(LARGE, "x", "large: 'x' is not a number");
+    assert_null(strstr(error.text, "unit"));
 }
 
 static void test_bool_enum_string(void **state)

@@ -273,7 +273,8 @@ BELL_STEP enum bell_status bell_client_op(struct bell_lane *lane, struct bell_cl
 
 BELL_STEP bool bell_client_is_done(struct bell_lane *lane, const struct bell_client *c, uint64_t op)
 {
-    return c->is_background ? bell_port_load(lane, BELL_MEMORY_GPU, c->is_over) != 0
+    /* Acquire, not because anything follows: a plain load would do for a word of the lane's own only. */
+    return c->is_background ? bell_port_load_acquire(lane, BELL_MEMORY_GPU, c->is_over) != 0
                             : op == bell_program_ops(c->program);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One kernel an ordering, each posting one 8 B inline put by the only lane of its queue; test_ptx.sh reads what nvcc
  * makes of the code between the two marks.  The queue is never full (flow: none), so that no poll is in between. */
-#include "core/sq.h"
+#include "core/client.h"
 
 static __device__ __forceinline__ void post(enum bell_ordering ordering, struct bell_sq sq,
                                             struct bell_wqe_request request, uint64_t *out)
@@ -44,5 +44,16 @@ POST(gpu_release, BELL_ORDERING_GPU_RELEASE)
 POST(threadfence, BELL_ORDERING_THREADFENCE)
 POST(sys_release, BELL_ORDERING_SYS_RELEASE)
 POST(sys_fence, BELL_ORDERING_SYS_FENCE)
+
+/* A probe's background asks whether it may stop: a word that another lane writes, also where the queue is its own. */
+extern "C" __global__ void post_is_done(struct bell_client client, uint64_t *out)
+{
+    struct bell_lane lane = {};
+    lane.is_private = true;
+    client.is_background = true;
+    asm volatile("// bell begin" ::: "memory");
+    out[0] = bell_client_is_done(&lane, &client, 0);
+    asm volatile("// bell end" ::: "memory");
+}
 
 static_assert(BELL_ORDERINGS == 7, "an ordering is missing above and in test_ptx.sh");

@@ -48,20 +48,26 @@ build() {
 }
 
 failed=0
-# expect ORDERING OPERATION...: after the build, these.
-expect() {
+# compare NAME: with $work/expected.
+compare() {
     name=$1
-    shift
-    build > "$work/expected"
-    printf '%s\n' "$@" >> "$work/expected"
     operations "$name" > "$work/is"
     if diff -u "$work/expected" "$work/is" > "$work/diff"; then
         echo "$name: $(wc -l < "$work/is") memory operations as named"
     else
-        echo "$name: the PTX (+) is not what the ordering names (-)"
+        echo "$name: the PTX (+) is not what is named (-)"
         sed -n '3,$p' "$work/diff"
         failed=$((failed + 1))
     fi
+}
+
+# expect ORDERING OPERATION...: after the build, these.
+expect() {
+    build > "$work/expected"
+    ordering=$1
+    shift
+    printf '%s\n' "$@" >> "$work/expected"
+    compare "$ordering"
 }
 
 dbrec=st.relaxed.sys.global.b32
@@ -81,5 +87,9 @@ expect threadfence fence.sc.gpu fence.sc.gpu $dbrec fence.sc.gpu $doorbell
 expect sys_release st.release.sys.global.b32 st.release.sys.global.b64
 # sys-fence: as threadfence before the slot is ready; record and doorbell each after what __threadfence_system() is.
 expect sys_fence fence.sc.gpu fence.sc.sys $dbrec fence.sc.sys $doorbell
+
+# Not a plain load, which may find the old value for ever.
+printf '%s\n' ld.acquire.gpu.global.u64 st.global.u64 > "$work/expected"
+compare is_done
 
 [ "$failed" -eq 0 ]

@@ -62,7 +62,8 @@ static enum bell_status measure_offset(struct bell_gpu *gpu, uint64_t *out, stru
         while (__atomic_load_n(answered, __ATOMIC_ACQUIRE) != i && now_ps - asked_ps < ECHO_BOUND_NS * 1000ull)
             now_ps = host_ps();
         now_ps = host_ps();
-        if (*answered == i && now_ps - asked_ps < best_ps) {
+        if (*answered != i) break;
+        if (now_ps - asked_ps < best_ps) {
             best_ps = now_ps - asked_ps;
             gpu->offset_ps = (int64_t)(asked_ps + best_ps / 2) - (int64_t)(*answer * 1000);
         }
@@ -134,25 +135,28 @@ enum bell_status bell_gpu_alloc(const struct bell_gpu *gpu, void **at, size_t si
     return s == BELL_OK ? BELL_GPU(cudaMemset(*at, 0, size), err) : s;
 }
 
-enum bell_status bell_gpu_launch(const struct bell_gpu *gpu, int stream, const void *kernel, uint32_t blocks,
-                                 uint32_t threads, uint32_t others, size_t shared_bytes, void *argument,
+enum bell_status bell_gpu_launch(const struct bell_gpu *gpu, int stream, const struct bell_gpu_grid *g, void *argument,
                                  struct bell_error *err)
 {
     int each = 0;
-    struct dim3 grid = { blocks, 1, 1 }, block = { threads, 1, 1 };
+    struct dim3 grid = { g->blocks, 1, 1 }, block = { g->threads, 1, 1 };
     void *arguments[] = { argument };
     enum bell_status s = BELL_GPU(cudaSetDevice(gpu->number), err);
-    if (s == BELL_OK && shared_bytes)
-        s = BELL_GPU(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes), err);
+    if (s == BELL_OK && g->shared_bytes)
+        s = BELL_GPU(cudaFuncSetAttribute(g->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          (int)g->shared_bytes), err);
     if (s == BELL_OK)
-        s = BELL_GPU(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)threads, shared_bytes), err);
-    uint32_t fit = (uint32_t)each * (uint32_t)gpu->properties.multiProcessorCount;
-    if (s == BELL_OK && blocks + others > fit)
+        s = BELL_GPU(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, g->kernel, (int)g->threads,
+                                                                   g->shared_bytes), err);
+    uint32_t sms = (uint32_t)gpu->properties.multiProcessorCount;
+    uint32_t fit = g->held_sms < sms ? (uint32_t)each * (sms - g->held_sms) : 0;
+    if (s == BELL_OK && g->blocks + g->others > fit)
         s = bell_fail(err, BELL_UNSUPPORTED,
-                      "lanes: %u CTAs of %u threads must be on GPU %d at once, and %u are the most it holds",
-                      blocks + others, threads, gpu->number, fit);
-    return s == BELL_OK ? BELL_GPU(cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, gpu->stream[stream]),
-                                   err)
+                      "%s: %u CTAs of %u threads must be on GPU %d at once, and %u are the most it holds%s", g->what,
+                      g->blocks + g->others, g->threads, gpu->number, fit,
+                      g->held_sms ? " beside the software NIC" : "");
+    return s == BELL_OK ? BELL_GPU(cudaLaunchKernel(g->kernel, grid, block, arguments, g->shared_bytes,
+                                                    gpu->stream[stream]), err)
                         : s;
 }
 

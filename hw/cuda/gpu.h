@@ -34,11 +34,19 @@ enum bell_status bell_gpu_pair(const struct bell_gpu *a, const struct bell_gpu *
 enum bell_status bell_gpu_alloc(const struct bell_gpu *gpu, void **at, size_t size, struct bell_error *err)
     BELL_MUST_USE;
 
-/* Start `blocks` of `threads`; all must be resident at once, because they wait for each other: `others` CTAs of the
- * same kernel will be beside them.  BELL_UNSUPPORTED says how many fit.  `argument` is copied. */
-enum bell_status bell_gpu_launch(const struct bell_gpu *gpu, int stream, const void *kernel, uint32_t blocks,
-                                 uint32_t threads, uint32_t others, size_t shared_bytes, void *argument,
-                                 struct bell_error *err) BELL_MUST_USE;
+/* CTAs that must all be on the GPU at once, because they wait for each other. */
+struct bell_gpu_grid {
+    const char *what;       /* the setting that makes them so many */
+    const void *kernel;
+    uint32_t blocks, threads;
+    uint32_t others;        /* CTAs of the same kernel that will be beside them */
+    uint32_t held_sms;      /* SMs that other kernels have for themselves */
+    size_t shared_bytes;    /* of a CTA */
+};
+
+/* Start them in a stream.  BELL_UNSUPPORTED says how many fit.  `argument` is copied. */
+enum bell_status bell_gpu_launch(const struct bell_gpu *gpu, int stream, const struct bell_gpu_grid *grid,
+                                 void *argument, struct bell_error *err) BELL_MUST_USE;
 
 /* All kernels of both streams have ended (BELL_OK), are running (BELL_AGAIN) or failed. */
 enum bell_status bell_gpu_poll(const struct bell_gpu *gpu, struct bell_error *err) BELL_MUST_USE;

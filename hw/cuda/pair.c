@@ -94,13 +94,24 @@ static enum bell_status wait_for_kernels(struct bell_gpu_pair *pair, uint32_t *s
     return s;
 }
 
+static enum bell_status launch(struct bell_gpu_pair *pair, struct bell_error *err)
+{
+    struct bell_gpu_rank *r = pair->rank;
+    bool is_shared = bell_world_is_active(pair->job.world, 1) && r[0].gpu.number == r[1].gpu.number;
+    uint32_t threads = 0, blocks = is_shared ? bell_gpu_rank_blocks(&r[0], &threads) : 0;
+    enum bell_status s = BELL_OK;
+    for (int i = 0; s == BELL_OK && i < BELL_RANKS; i++)
+        s = bell_gpu_rank_launch_nic(&r[i], is_shared ? bell_gpu_rank_nic_sms(&r[1 - i]) : 0, err);
+    for (int i = BELL_RANKS - 1; s == BELL_OK && i >= 0; i--)
+        s = bell_gpu_rank_launch_lanes(&r[i], blocks, bell_gpu_rank_nic_sms(&r[i]) +
+                                       (is_shared ? bell_gpu_rank_nic_sms(&r[1 - i]) : 0), err);
+    return s;
+}
+
 enum bell_status bell_gpu_pair_run(struct bell_gpu_pair *pair, uint32_t *stop, struct bell_lane_id *who,
                                    enum bell_status *status, struct bell_error *err)
 {
-    uint32_t threads = 0, blocks = bell_gpu_rank_blocks(&pair->rank[0], &threads);
-    bool is_shared = bell_world_is_active(pair->job.world, 1) && pair->rank[0].gpu.number == pair->rank[1].gpu.number;
-    enum bell_status s = bell_gpu_rank_launch(&pair->rank[1], is_shared ? blocks : 0, err);
-    if (s == BELL_OK) s = bell_gpu_rank_launch(&pair->rank[0], is_shared ? blocks : 0, err);
+    enum bell_status s = launch(pair, err);
     if (s == BELL_OK) s = wait_for_kernels(pair, stop, who, status, err);
     if (s != BELL_OK) {
         struct bell_error untold;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NIC_THREADS 32u /* of a CTA of the NIC: one warp, a thread a queue */
+
 /* Descriptors of a rank's NIC, side by side, so that the GPU reads no host memory to serve a queue. */
 struct nic_copy {
     struct bell_region local, remote;
@@ -159,21 +161,37 @@ uint32_t bell_gpu_rank_blocks(const struct bell_gpu_rank *r, uint32_t *threads)
     return (r->lanes.lanes + *threads - 1) / *threads;
 }
 
-enum bell_status bell_gpu_rank_launch(struct bell_gpu_rank *r, uint32_t others, struct bell_error *err)
+uint32_t bell_gpu_rank_nic_sms(const struct bell_gpu_rank *r)
 {
-    const struct bell_run *run = r->job->run;
-    bool is_traced = run->sink != NULL, is_active = bell_world_is_active(r->job->world, r->number);
-    uint32_t threads, blocks = bell_gpu_rank_blocks(r, &threads);
-    enum bell_status s = BELL_OK;
-    /* With all the shared memory of an SM, nothing else fits on it. */
-    size_t all = r->gpu.properties.sharedMemPerBlockOptin;
-    if (r->job->has_nic && is_active)
-        s = bell_gpu_launch(&r->gpu, 1, bell_cuda_nic_kernel(is_traced), (r->nic.queues + 31) / 32, 32, 0, all,
-                            &r->nic, err);
-    if (s == BELL_OK && is_active)
-        s = bell_gpu_launch(&r->gpu, 0, bell_cuda_lanes_kernel(run->stack, is_traced), blocks, threads, others, 0,
-                            &r->lanes, err);
-    return s;
+    bool has_nic = r->job->has_nic && bell_world_is_active(r->job->world, r->number);
+    return has_nic ? (r->nic.queues + NIC_THREADS - 1) / NIC_THREADS : 0;
+}
+
+enum bell_status bell_gpu_rank_launch_nic(struct bell_gpu_rank *r, uint32_t others, struct bell_error *err)
+{
+    struct bell_gpu_grid grid = {
+        .what = "queues",
+        .kernel = bell_cuda_nic_kernel(r->job->run->sink != NULL),
+        .blocks = bell_gpu_rank_nic_sms(r),
+        .threads = NIC_THREADS,
+        .others = others,
+        .shared_bytes = r->gpu.properties.sharedMemPerBlockOptin, /* all of an SM's: nothing else fits on it */
+    };
+    return grid.blocks ? bell_gpu_launch(&r->gpu, 1, &grid, &r->nic, err) : BELL_OK;
+}
+
+enum bell_status bell_gpu_rank_launch_lanes(struct bell_gpu_rank *r, uint32_t others, uint32_t held_sms,
+                                            struct bell_error *err)
+{
+    struct bell_gpu_grid grid = {
+        .what = "lanes",
+        .kernel = bell_cuda_lanes_kernel(r->job->run->stack, r->job->run->sink != NULL),
+        .others = others,
+        .held_sms = held_sms,
+    };
+    grid.blocks = bell_gpu_rank_blocks(r, &grid.threads);
+    return bell_world_is_active(r->job->world, r->number) ? bell_gpu_launch(&r->gpu, 0, &grid, &r->lanes, err)
+                                                          : BELL_OK;
 }
 
 /* What the NIC knows of its queues, for whoever explains a failure. */

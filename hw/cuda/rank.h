@@ -35,9 +35,16 @@ enum bell_status bell_gpu_rank_place(struct bell_gpu_rank *r, struct bell_error 
 /* Make the kernels' arguments, when both ranks are in place. */
 enum bell_status bell_gpu_rank_fill(struct bell_gpu_rank *r, struct bell_error *err) BELL_MUST_USE;
 
-/* Start the kernels of this rank; the NIC first, so that it is there when a lane rings.  `others` CTAs of lanes will
- * be on the same GPU. */
-enum bell_status bell_gpu_rank_launch(struct bell_gpu_rank *r, uint32_t others, struct bell_error *err) BELL_MUST_USE;
+/* SMs that the NIC of this rank takes for itself; 0: it has no kernel. */
+uint32_t bell_gpu_rank_nic_sms(const struct bell_gpu_rank *r);
+
+/* Start this rank's NIC, if it is a kernel, and its lanes.  All NICs of a GPU go first: lanes that fill it would keep
+ * out the NIC that they wait for.  `others` CTAs of the same kind will be on the same GPU, whose NICs hold `held_sms`.
+ * BELL_UNSUPPORTED: they do not fit together. */
+enum bell_status bell_gpu_rank_launch_nic(struct bell_gpu_rank *r, uint32_t others,
+                                          struct bell_error *err) BELL_MUST_USE;
+enum bell_status bell_gpu_rank_launch_lanes(struct bell_gpu_rank *r, uint32_t others, uint32_t held_sms,
+                                            struct bell_error *err) BELL_MUST_USE;
 
 /* The kernels are over: bring the world back to host memory, and the samples to *result. */
 enum bell_status bell_gpu_rank_fetch(struct bell_gpu_rank *r, struct bell_result *result,

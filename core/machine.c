@@ -13,7 +13,7 @@ static const char *const place_names[] = { "auto", "cpu", "gpu", NULL };
 
 const struct bell_field bell_machine_fields[] = {
     COUNT("nic_threads", nic_threads, 1, 64, 1, "Threads of the software NIC, of each rank."),
-    COUNT("nic_patience", nic_patience, 0, 1000000000, 0,
+    COUNT("nic_patience", nic_patience, 0, 1000000, 0,
           "How often the software NIC reads a WQE again that has not arrived; 0, as a NIC: it fails at once."),
     { "pin", BELL_FIELD_BOOL, offsetof(struct bell_machine, pin), "", 0, 1, 0, false, NULL,
       "Give each NIC thread, worker and CPU lane a core of its own." },

@@ -42,6 +42,7 @@ struct bell_nicq {
     uint32_t patience;   /* how often a WQE that is not there yet is read again; 0, as of a NIC: it fails at once */
     uint32_t stale;      /* WQEs that were not there when they were first read, with patience */
     struct bell_nic_fault fault;
+    struct bell_completion first_error; /* when in_error; its CQE may be gone: flushes overwrite a collapsed one */
     bool in_error;       /* after the first error every WQE completes as flushed */
     bool is_silent;      /* fault: never answers */
 } __attribute__((aligned(64)));
@@ -143,7 +144,8 @@ BELL_STEP enum bell_status bell_nic_read(struct bell_lane *lane, const struct be
 }
 
 /* Fetch and decode the next WQE.  BELL_EMPTY: all taken indices are fetched.  A WQE that bell_nic_read refuses, and
- * goes on refusing as often as the queue has patience, completes with an error CQE: it has a syndrome, not a status. */
+ * goes on refusing as often as the queue has patience, completes with an error CQE: it has a syndrome, not a status.  A
+ * queue loses its patience once: what follows an error is flushed unread. */
 BELL_STEP enum bell_status bell_nic_fetch(struct bell_lane *lane, struct bell_nicq *q, struct bell_nic_work *work)
 {
     if (q->fetched == q->producer)
@@ -151,8 +153,9 @@ BELL_STEP enum bell_status bell_nic_fetch(struct bell_lane *lane, struct bell_ni
     work->index = q->fetched;
     work->held = NULL;
     enum bell_status s = bell_nic_read(lane, q, work);
-    q->stale += s != BELL_OK && q->patience;
-    for (uint32_t i = 0; s != BELL_OK && i < q->patience; i++)
+    uint32_t patience = q->in_error ? 0 : q->patience;
+    q->stale += s != BELL_OK && patience;
+    for (uint32_t i = 0; s != BELL_OK && i < patience; i++)
         s = bell_nic_read(lane, q, work);
     work->syndrome = s == BELL_OK ? 0 : BELL_SYNDROME_LOCAL_QP_OP;
     q->fetched += work->view.blocks;
@@ -221,6 +224,10 @@ BELL_STEP void bell_nic_execute(struct bell_lane *lane, struct bell_nicq *q, str
     const struct bell_wqe_view *v = &work->view;
     work->syndrome = bell_nic_judge(q, work);
     if (work->syndrome) {
+        if (!q->in_error) {
+            q->first_error.index = work->index;
+            q->first_error.syndrome = work->syndrome;
+        }
         q->in_error = true;
         return;
     }

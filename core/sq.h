@@ -283,9 +283,11 @@ BELL_STEP enum bell_status bell_sq_consume(struct bell_lane *lane, struct bell_s
     uint32_t opcode = bell_cqe_tail_opcode(news->tail);
     if (opcode == BELL_CQE_REQ_ERR || opcode == BELL_CQE_RESP_ERR) {
         const struct bell_cqe *cqe = sq->cqe + (is_ring ? position & (sq->cq_depth - 1) : 0);
+        uint8_t end[8]; /* of a collapsed entry perhaps a later CQE's: flushes overwrite it */
+        bell_port_read_bytes(lane, end, (const uint8_t *)cqe + BELL_CQE_TAIL_OFFSET - 12, sizeof end);
         out->index = first;
-        out->syndrome = cqe->syndrome;
-        out->vendor = cqe->vendor_err_synd;
+        out->syndrome = end[7];
+        out->vendor = end[6];
         return BELL_CQE_ERROR;
     }
     if (is_ring && alone)

@@ -438,25 +438,46 @@ enum bell_status bell_world_verify(const struct bell_world *w, struct bell_error
     return BELL_OK;
 }
 
-/* The next CQE of a queue, when it is there and an error. */
-static bool has_error(const struct bell_sq *sq, struct bell_cqe *cqe)
+void bell_world_tell_fault(const struct bell_world *w, char *notes, size_t size)
 {
-    const struct bell_cqe *at = sq->cqe + (sq->cq_depth > 1 ? sq->words->cq_index & (sq->cq_depth - 1) : 0);
-    memcpy(cqe, at, sizeof *cqe);
-    return bell_cqe_tail_opcode(bell_cqe_tail(cqe)) == BELL_CQE_REQ_ERR;
+    const struct bell_nic_fault *f = &w->rank[0].nicq->fault;
+    size_t used = strlen(notes);
+    char name[24];
+    if (f->kind == BELL_FAULT_NONE || used >= size)
+        return;
+    bell_field_text(bell_field_find(bell_program_fields, "fault"), w->program, name, sizeof name);
+    (void)snprintf(notes + used, size - used, "%sfault %s %s index %" PRIu64 " of rank 0 queue 0", used ? "; " : "",
+                   name, f->has_lost || f->has_delayed ? "struck at" : "NEVER STRUCK: the run did not come to",
+                   f->index);
+}
+
+/* The first error of a queue: what the NIC remembers, else the next CQE when it is there and an error. */
+static bool find_error(const struct bell_nicq *nicq, struct bell_completion *out)
+{
+    const struct bell_sq *sq = nicq->sq;
+    struct bell_cqe cqe;
+    memcpy(&cqe, sq->cqe + (sq->cq_depth > 1 ? sq->words->cq_index & (sq->cq_depth - 1) : 0), sizeof cqe);
+    uint32_t tail = bell_cqe_tail(&cqe);
+    *out = nicq->first_error;
+    if (nicq->in_error)
+        return true;
+    out->index = bell_cqe_tail_counter(tail);
+    out->syndrome = cqe.syndrome;
+    (void)bell_cqe_extend(bell_cqe_tail_counter(tail), sq->words->completed, sq->depth, &out->index);
+    return bell_cqe_tail_opcode(tail) == BELL_CQE_REQ_ERR;
 }
 
 /* Somebody waits in vain because a put failed whose completion nobody has polled. */
 static bool explain_error(const struct bell_world *w, const struct bell_lane_id *who, struct bell_error *err)
 {
-    struct bell_cqe cqe;
+    struct bell_completion c;
     for (uint32_t i = 0; i < BELL_RANKS * w->queues; i++) {
         uint32_t rank = i / w->queues, queue = i % w->queues;
-        if (!has_error(w->rank[rank].sq + queue, &cqe))
+        if (!find_error(w->rank[rank].nicq + queue, &c))
             continue;
-        (void)bell_fail(err, BELL_TIMEOUT, "rank %u queue %u: CQE with syndrome 0x%02x (%s); rank %u lane %u waited to "
-                                           "its bound for %s", rank, queue, cqe.syndrome,
-                        bell_syndrome_text(cqe.syndrome), who->rank, who->lane,
+        (void)bell_fail(err, BELL_TIMEOUT, "rank %u: CQE with syndrome 0x%02x (%s) for the WQE at index %" PRIu64
+                                           " of queue %u; rank %u lane %u waited to its bound for %s",
+                        rank, c.syndrome, bell_syndrome_text(c.syndrome), c.index, queue, who->rank, who->lane,
                         who->waited_for ? who->waited_for : "something");
         return true;
     }
@@ -482,6 +503,8 @@ static void explain_nic(const struct bell_world *w, const struct bell_lane_id *w
     const struct bell_nic_fault *f = &hit->fault;
     uint32_t record = bell_dbrec_index(*own->sq->dbrec);
     out[0] = '\0';
+    if (w->has_device)
+        return;
     if (own->is_silent)
         (void)snprintf(out, size, "; the NIC answers nothing (fault silent)");
     else if (f->has_lost && !bell_has_reached(hit->producer, f->lost))
@@ -493,6 +516,23 @@ static void explain_nic(const struct bell_world *w, const struct bell_lane_id *w
                                   "%" PRIu64 " us (fault late-cqe)", f->index, f->delay_ps / 1000000);
     else if (record != (uint16_t)own->producer)
         (void)snprintf(out, size, "; the NIC has taken indices up to %" PRIu64, own->producer);
+}
+
+/* What failed first, when it is a flush that was polled: the entry of a collapsed CQ may be overwritten by then.
+ * Returns what is known, and a clause to append. */
+static const struct bell_completion *find_cause(const struct bell_nicq *q, bool has_device,
+                                                const struct bell_completion *polled, const char **clause)
+{
+    *clause = "";
+    if (polled->syndrome != BELL_SYNDROME_FLUSHED)
+        return polled;
+    if (q->in_error) {
+        *clause = " (what was polled is a flush behind it)";
+        return &q->first_error;
+    }
+    if (has_device && q->sq->cq_depth == 1)
+        *clause = "; the first error's CQE was overwritten (cq=collapsed; cq=ring keeps it)";
+    return polled;
 }
 
 void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *who, enum bell_status status,
@@ -513,11 +553,13 @@ void bell_world_explain(const struct bell_world *w, const struct bell_lane_id *w
     uint32_t number = is_worker ? who->lane - w->lanes : is_lane ? who->lane : queue;
     const struct bell_sq_words *words = sq->words;
     char nic[200];
+    const char *flush;
     explain_nic(w, who, queue, nic, sizeof nic);
+    c = find_cause(r->nicq + queue, w->has_device, c, &flush);
     if (status == BELL_CQE_ERROR)
         (void)bell_fail(err, status, "rank %u %s %u: CQE with syndrome 0x%02x (%s) for the WQE at index %" PRIu64
-                                     " of queue %u", who->rank, name, number, c->syndrome,
-                        bell_syndrome_text(c->syndrome), c->index, queue);
+                                     " of queue %u%s", who->rank, name, number, c->syndrome,
+                        bell_syndrome_text(c->syndrome), c->index, queue, flush);
     else if (status == BELL_TIMEOUT)
         (void)bell_fail(err, status, "rank %u %s %u waited to its bound for %s; queue %u: SQ reserved %" PRIu64
                                      ", doorbell record %u mod 65536, completed %" PRIu64 ", CQ index %" PRIu64 "%s",

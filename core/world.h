@@ -47,6 +47,7 @@ struct bell_world {
     uint32_t lanes, queues, workers; /* of a rank; workers is 0 when no CPU takes part */
     struct bell_rank rank[BELL_RANKS];
     uint64_t *is_over; /* PROBE */
+    bool has_device;   /* the NIC is a device: what nicq says is nobody's state.  Set by the executor, after building */
     struct bell_extent place[BELL_RANKS][BELL_PLACES];
     uint8_t *arena; /* the caller's; holds all places, one after another, as built */
     size_t size;
@@ -73,6 +74,10 @@ void bell_world_rate(const struct bell_world *world, uint64_t *puts, uint64_t *d
 
 /* After a run that went well, with all threads gone: did every put land as sent?  BELL_CORRUPT names lane and put. */
 enum bell_status bell_world_verify(const struct bell_world *world, struct bell_error *err) BELL_MUST_USE;
+
+/* After a run that went well: append to notes[size] whether the fault that it was to meet struck.  Nothing is added
+ * when there was none. */
+void bell_world_tell_fault(const struct bell_world *world, char *notes, size_t size);
 
 /* One line about the queue of a lane, worker or NIC queue whose run ended in `status`, for people. */
 void bell_world_explain(const struct bell_world *world, const struct bell_lane_id *who, enum bell_status status,

@@ -197,6 +197,8 @@ static enum bell_status simulate(const struct bell_run *run, struct bell_result 
         s = bell_world_verify(&m.world, err);
     if (s == BELL_OK)
         bell_world_rate(&m.world, &result->puts, &result->puts_ps);
+    if (s == BELL_OK)
+        bell_world_tell_fault(&m.world, result->notes, sizeof result->notes);
     bell_sim_free(&m.sim);
     bell_sim_free_work(&m.sim);
     free(m.sim.queue);

@@ -49,6 +49,7 @@ static enum bell_status build_world(struct bell_mlx5_scene *scene, const struct 
     scene->arena = aligned_alloc(LINE_BYTES, whole);
     if (!scene->arena || bell_world_build(&scene->world, run->program, &scene->stack, scene->arena, whole) != BELL_OK)
         return bell_fail(err, BELL_NO_MEMORY, "out of memory: a world of %zu bytes", size);
+    scene->world.has_device = true;
     return BELL_OK;
 }
 

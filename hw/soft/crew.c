@@ -168,6 +168,7 @@ enum bell_status bell_soft_crew_finish(struct bell_soft_crew *crew, struct bell_
     if (crew->soft.stop) explain(crew, err);
     enum bell_status s = crew->soft.stop ? crew->status : bell_world_verify(&crew->world, err);
     bell_world_rate(&crew->world, &result->puts, &result->puts_ps);
+    if (s == BELL_OK) bell_world_tell_fault(&crew->world, result->notes, sizeof result->notes);
     if (crew->run->sink) {
         /* The trace of a failed run shows how far it came; what failed first is what is told. */
         enum bell_status merged = bell_soft_merge(crew, crew->run->sink, &sent, s == BELL_OK ? err : &untold);

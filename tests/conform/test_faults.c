@@ -69,6 +69,10 @@ static void try_one(const struct bell_executor *x, const struct way *way, const 
     if (s == BELL_OK) {
         if (result.span_ps < f->least_us * 1000000)
             fail_msg("%s, %s, %s: took only %" PRIu64 " ps", x->name, way->name, f->fault, result.span_ps);
+        (void)snprintf(number, sizeof number, " struck at index %" PRIu64 " of rank 0 queue 0",
+                       c.program.first_index + 5);
+        if (!strstr(result.notes, number))
+            fail_msg("%s, %s, %s: '%s' does not say that it struck", x->name, way->name, f->fault, result.notes);
         return;
     }
     for (size_t i = 0; i < 3; i++) {

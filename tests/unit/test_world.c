@@ -410,6 +410,10 @@ static void test_explain_timeout(void **state)
     explain(&lane->id, BELL_TIMEOUT,
             "rank 0 lane 1 waited to its bound for a CQE; queue 1: SQ reserved 131072, doorbell "
             "record 0 mod 65536, completed 131071, CQ index 0; the NIC has taken indices up to 131071");
+    world.has_device = true; /* nobody knows what that has taken */
+    explain(&lane->id, BELL_TIMEOUT,
+            "rank 0 lane 1 waited to its bound for a CQE; queue 1: SQ reserved 131072, doorbell "
+            "record 0 mod 65536, completed 131071, CQ index 0");
     struct bell_lane_id nic = { .rank = 1, .lane = 3 }; /* after two lanes and no worker: the NIC's second queue */
     explain(&nic, BELL_INVALID, "rank 1 NIC queue 1: invalid input");
     explain(&lane->id, BELL_STOPPED, "rank 0 lane 1: ended because another lane failed");
@@ -428,6 +432,31 @@ static void test_explain_cqe_error(void **state)
     assert_int_equal(bell_client_run(&lanes[0][0], world.rank[0].client), BELL_CQE_ERROR);
     explain(&lanes[0][0].id, BELL_CQE_ERROR,
             "rank 0 lane 0: CQE with syndrome 0x13 (remote access error) for the WQE at index 131071 of queue 0");
+}
+
+/* Flushes overwrite the entry of a collapsed CQ; what failed first is told all the same. */
+static void test_explain_flush(void **state)
+{
+    struct bell_completion *c;
+    (void)state;
+    stack.cq = BELL_CQ_COLLAPSED;
+    build();
+    world.rank[0].nicq->in_error = true;
+    world.rank[0].nicq->first_error = (struct bell_completion){ 20, BELL_SYNDROME_RETRY_EXCEEDED, 0 };
+    c = &world.rank[0].client->completion;
+    *c = (struct bell_completion){ 23, BELL_SYNDROME_FLUSHED, 0 };
+    explain(&lanes[0][0].id, BELL_CQE_ERROR,
+            "rank 0 lane 0: CQE with syndrome 0x15 (transport retries exceeded) for the WQE at index 20 of queue 0 "
+            "(what was polled is a flush behind it)");
+    lanes[0][0].id.waited_for = "a CQE";
+    explain(&lanes[0][0].id, BELL_TIMEOUT,
+            "rank 0: CQE with syndrome 0x15 (transport retries exceeded) for the WQE at index 20 of queue 0; rank 0 "
+            "lane 0 waited to its bound for a CQE");
+    world.rank[0].nicq->in_error = false;
+    world.has_device = true;
+    explain(&lanes[0][0].id, BELL_CQE_ERROR,
+            "rank 0 lane 0: CQE with syndrome 0x05 (flushed after an earlier error) for the WQE at index 23 of queue "
+            "0; the first error's CQE was overwritten (cq=collapsed; cq=ring keeps it)");
 }
 
 static void test_explain_overflow(void **state)
@@ -483,7 +512,7 @@ int main(void)
         CASE(test_layout),           CASE(test_first_index),
         CASE(test_programs),         CASE(test_verify_sees_a_flipped_byte),
         CASE(test_explain_timeout),  CASE(test_explain_cqe_error),
-        CASE(test_explain_overflow), CASE(test_faults),
+        CASE(test_explain_flush),    CASE(test_explain_overflow), CASE(test_faults),
     };
     return cmocka_run_group_tests_name("world", tests, NULL, NULL);
 }

@@ -49,6 +49,14 @@ __device__ __forceinline__ long long tick()
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
     return t;
 }
+// The clock once v is there: no instruction is issued past one that may trap before it is known whether it does.
+__device__ __forceinline__ long long tick_after(uint64_t v)
+{
+    long long t;
+    asm volatile("{ .reg .pred p; setp.eq.u32 p, %1, 0x89abcdef; @p trap; mov.u64 %0, %%clock64; }"
+                 : "=l"(t) : "r"((uint32_t)v) : "memory");
+    return t;
+}
 
 struct args {
     char *q;             // queue memory (GPU or host)
@@ -121,7 +129,7 @@ template <int WHAT> __global__ void single(args a)
             asm volatile("fence.acq_rel.sys; st.relaxed.sys.global.v2.b64 [%0], {%1,%2};" ::"l"(a.host_word + 2),
                          "l"(v), "l"(v) : "memory");
         }
-        long long t1 = tick() + (v == 0x123456789abcdefull); // the load is waited for
+        long long t1 = WHAT < 5 ? tick_after(v) : tick(); // in 6 and 7 the store waits for v
         a.out[i] = t1 - t0;
     }
 }

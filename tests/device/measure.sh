@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # What this machine's GPU costs at the boundary to a software NIC, side by side and in one run:
 #   sh tests/device/measure.sh BELLWETHER [ROWS [OPTIONS]]
-# Prints tables; with ROWS it also writes every value as a row in the form of traces/reference/paper.json.  OPTIONS are
-# for every run, such as --set machine.peer_gpu=1 where there are two GPUs, one a rank.  A run that
-# fails (a payload that did not arrive, a wait that reached its bound) is named and counted: the exit status is then 1.
+# Prints tables; with ROWS it also writes every value as a row in the form of traces/reference/paper.json, named after
+# the GPU: on an H200 the sources are "H200 fit", "H200 rate" and so on, the platform H200-soft.  OPTIONS are for every
+# run, such as --set machine.peer_gpu=1 where there are two GPUs, one a rank.  A run that fails (a payload that did not
+# arrive, a wait that reached its bound) is named and counted: the exit status is then 1.
+# shellcheck disable=SC2086 # options are words
 set -u
 bellwether=${1:?usage: measure.sh BELLWETHER [ROWS]}
 rows=${2:-}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 failed=0
-platform=H200-soft
 shift $(($# < 2 ? $# : 2))
 nic="--set machine.pin=true --set machine.nic_patience=1000000 $*"
 host='--set stack.queue_memory=host'
@@ -19,12 +20,14 @@ orderings='none gpu-fence gpu-fence+fenced-dbrec gpu-release-store threadfence s
 
 # measure EXPERIMENT OPTIONS...: one run into $work/json.
 measure() {
-    # shellcheck disable=SC2086 # options are words
-    if ! timeout 100 "$bellwether" run "$@" --on cuda $nic --format json > "$work/json" 2> "$work/error"; then
-        failed=$((failed + 1))
-        echo "failed: $*: $(head -n 1 "$work/error")" >&2
-        : > "$work/json"
-    fi
+    timeout 100 "$bellwether" run "$@" --on cuda $nic --format json > "$work/json" 2> "$work/error"
+    status=$?
+    [ $status -ne 0 ] || return 0
+    cause=$(head -n 1 "$work/error")
+    [ $status -ne 124 ] || cause='did not end within 100 s'
+    failed=$((failed + 1))
+    echo "failed: $*: ${cause:-exit status $status}" >&2
+    : > "$work/json"
 }
 
 # metric NAME KEY: such as issue p50_us.
@@ -41,11 +44,11 @@ early() {
     echo "${n:-0}"
 }
 
-# What platform H200-soft is fitted to, and what it then has to predict, was chosen before either was measured.
+# What a platform is fitted to, and what it then has to predict, was chosen before either was measured.
 split() {
     case " $fitted " in
-    *" $1 "*) echo 'H200 fit' ;;
-    *) echo 'H200 held-out' ;;
+    *" $1 "*) echo "$gpu fit" ;;
+    *) echo "$gpu held-out" ;;
     esac
 }
 fitted='none gpu-fence system-release-store pointer-8 pointer-4096 inline-152 baseline-8 tuned-8'
@@ -54,17 +57,39 @@ fitted='none gpu-fence system-release-store pointer-8 pointer-4096 inline-152 ba
 row() {
     [ -n "$rows" ] && [ -n "$4" ] || return 0
     printf '{"source": "%s", "platform": "%s", "stack": "%s", "config": {%s}, "metric": "%s", "value": %s}\n' \
-        "$1" "$platform" "$2" "$5" "$3" "$4" >> "$work/rows"
+        "$1" "$gpu-soft" "$2" "$5" "$3" "$4" >> "$work/rows"
 }
 
-# notes WHICH: what the run says of its NIC when that set the speed, or had no core.
-notes() {
+# Did the NIC set the speed, or had it no core?
+is_nic_limit() {
     case $(sed -n 's/^ *"notes": "\(.*\)",$/\1/p' "$work/json") in
-    *BOTTLENECK* | *"set its speed"*)
-        sed -n "s/^ *\"notes\": \"\([^;]*;[^;]*\).*\",\$/      ^ $1: \1/p" "$work/json"
-        ;;
+    *BOTTLENECK* | *"set its speed"*) echo true ;;
+    *) echo false ;;
     esac
 }
+
+# notes WHICH: what the run then says of its NIC.
+notes() {
+    [ "$(is_nic_limit)" = false ] ||
+        sed -n "s/^ *\"notes\": \"\([^;]*;[^;]*\).*\",\$/      ^ $1: \1/p" "$work/json"
+}
+
+# conditions NIC_THREADS: what else a rate, or a probe under load, was measured with, as the end of a row's CONFIG.
+conditions() {
+    printf '"bytes": 8, "payload": "inline", "queue_memory": "host", "nic_threads": %s, ' "$1"
+    printf '"nic_bottleneck": %s, "early": %s' "$(is_nic_limit)" "$(early)"
+}
+
+# The GPU's name is in the trace of a first run: H200 of "NVIDIA H200 at 1976 MHz; ...".
+measure one-op $host -o "$work/trace"
+processor=$(sed -n 's/.*"processor":"\([^"]*\)".*/\1/p' "$work/trace" 2> "$work/error")
+gpu=$(echo "$processor" | sed -n 's/^NVIDIA \([A-Za-z0-9-]*\) .*/\1/p')
+if [ -z "$gpu" ]; then
+    echo "measure.sh: a first run did not name an NVIDIA GPU: '$processor'" >&2
+    exit 1
+fi
+echo "$processor"
+echo
 
 echo "== 8 B inline put by one GPU thread: issue and put+completion, then round trip, in us"
 echo "   early: WQEs of 4500 that the NIC read before they had arrived, and read again"
@@ -144,8 +169,8 @@ for lanes in 1 4 16 64; do
                 --set ordering=$ordering --set machine.nic_threads=4
             line="$line $(printf '%14s' "$(value rate_mputs) [$(early)]")"
             notes "$ordering, $wqes" >> "$work/remarks"
-            row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" "\"threads\": $lanes, \"queues\": $lanes, \
-\"wqes_per_doorbell\": $wqes, \"ordering\": \"$ordering\""
+            row "$gpu rate" mini-gda rate_mmsgs "$(value rate_mputs)" "\"threads\": $lanes, \"queues\": $lanes, \
+\"wqes_per_doorbell\": $wqes, \"ordering\": \"$ordering\", $(conditions 4)"
         done
     done
     echo "$line"
@@ -157,8 +182,8 @@ for sharing in ordered cooperative locked; do
         --set puts=64 --set machine.nic_threads=4
     printf '%-12s %8s\n' "$sharing" "$(value rate_mputs)"
     notes $sharing
-    row 'H200 rate' mini-gda rate_mmsgs "$(value rate_mputs)" \
-        "\"threads\": 32, \"queues\": 1, \"sharing\": \"$sharing\""
+    row "$gpu rate" mini-gda rate_mmsgs "$(value rate_mputs)" "\"threads\": 32, \"queues\": 1, \
+\"sharing\": \"$sharing\", \"lanes_per_cta\": 32, \"puts\": 64, \"ordering\": \"gpu-fence\", $(conditions 4)"
 done
 
 echo
@@ -172,8 +197,8 @@ for workers in 1 2 4; do
             --set workers=$workers --set batch=$batch --set machine.nic_threads=2
         line="$line $(printf '%8s' "$(value rate_mputs)")"
         notes "$batch" >> "$work/remarks"
-        row 'H200 rate' mini-proxy rate_mmsgs "$(value rate_mputs)" \
-            "\"workers\": $workers, \"rings\": $((4 * workers)), \"batch\": $batch"
+        row "$gpu rate" mini-proxy rate_mmsgs "$(value rate_mputs)" "\"workers\": $workers, \
+\"rings\": $((4 * workers)), \"batch\": $batch, \"protocol\": \"tuned\", $(conditions 2)"
     done
     echo "$line"
     cat "$work/remarks"
@@ -185,14 +210,19 @@ printf '%6s | %-26s | %-26s\n' CTAs 'shared queue' 'a queue of its own'
 for ctas in 0 1 4 16 64; do
     line=
     for queues in 1 2; do
-        [ $ctas -gt 0 ] || queues=1
+        if [ $ctas = 0 ] && [ $queues = 2 ]; then # no load: both are the same
+            line="$line |"
+            continue
+        fi
         queue=$([ $queues = 1 ] && echo shared || echo reserved)
         measure probe $host --set lanes=$((ctas + 1)) --set queues=$queues --set sharing=ordered --set warmup=50 \
             --set iterations=500 --set machine.nic_threads=2
         line="$line | $(printf '%8s %8s %8s' "$(metric 'round trip' p50_us)" "$(metric 'round trip' p99_us)" \
             "$(value rate_mputs)")"
-        row 'H200 probe' mini-gda loaded_rtt_us "$(metric 'round trip' p50_us)" \
-            "\"background_ctas\": $ctas, \"sharing\": \"ordered\", \"queue\": \"$queue\""
+        carried=$(value rate_mputs)
+        row "$gpu probe" mini-gda loaded_rtt_us "$(metric 'round trip' p50_us)" "\"background_ctas\": $ctas, \
+\"sharing\": \"ordered\", \"queue\": \"$queue\", \"ordering\": \"gpu-fence\", \"iterations\": 500, \
+${carried:+\"rate_mputs\": $carried, }$(conditions 2)"
     done
     printf '%6s%s\n' $ctas "$line"
 done

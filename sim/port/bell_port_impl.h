@@ -294,6 +294,16 @@ BELL_STEP void bell_port_write_bytes(struct bell_lane *lane, uint8_t *to, const 
     bell_sim_wake(lane->sim, size < 8 ? to : to + size - 8, lane->now_ps, bell_sim_early(lane));
 }
 
+BELL_STEP bool bell_sim_poll(struct bell_lane *lane, bool (*done)(struct bell_lane *, void *), void *context)
+{
+    lane->is_polling = true;
+    bool is_true = done(lane, context);
+    lane->is_polling = false;
+    return is_true;
+}
+
+/* What is waited for may have come true while the lane posted; then its last look shows all that has come by now, not
+ * only what came first. */
 BELL_STEP enum bell_status bell_port_wait(struct bell_lane *lane, const void *key,
                                           bool (*done)(struct bell_lane *, void *), void *context, const char *what)
 {
@@ -301,11 +311,11 @@ BELL_STEP enum bell_status bell_port_wait(struct bell_lane *lane, const void *ke
     lane->deadline_ps = lane->now_ps + lane->sim->bound_ps;
     lane->has_polled = false;
     for (;;) {
-        lane->is_polling = true;
-        bool is_true = done(lane, context);
-        lane->is_polling = false;
-        if (is_true)
+        if (bell_sim_poll(lane, done, context)) {
+            bell_sim_catch_up(lane, lane->now_ps);
+            (void)bell_sim_poll(lane, done, context);
             break;
+        }
         s = bell_sim_block(lane, key);
         if (s != BELL_OK) {
             lane->id.waited_for = what;

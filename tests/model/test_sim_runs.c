@@ -125,6 +125,26 @@ static void test_sharing_costs(void **state)
     assert_true(span_ps[3] > span_ps[0]);
 }
 
+/* A lane that polls when its queue is full sees all that came meanwhile: in a collapsed CQ one look retires it. */
+static void test_poll_is_fresh(void **state)
+{
+    const struct bell_platform p = made_up();
+    static const char *const settings[] = { "submit=gpu pattern=stream depth=64 puts=640 iterations=1 cq=ring",
+                                            "submit=gpu pattern=stream depth=64 puts=640 iterations=1 cq=collapsed" };
+    uint64_t polls[2];
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct exec_case c;
+        struct bell_error err = { BELL_OK, "" };
+        struct bell_result result = { .events = 0 };
+        exec_case_read(&c, settings[i]);
+        assert_int_equal(traced(&c, &p, 0, &result, &err), BELL_OK);
+        polls[i] = seen.count[BELL_EVENT_POLL];
+    }
+    assert_int_equal(polls[0], 640);
+    if (polls[1] > 40) fail_msg("%" PRIu64 " looks at a collapsed CQ", polls[1]);
+}
+
 /* ---- failures ---- */
 static void expect_failure(const char *settings, uint64_t bound_ps, enum bell_status status, const char *why)
 {
@@ -207,7 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_protocol),      cmocka_unit_test(test_trace_is_free),
-        cmocka_unit_test(test_sharing_costs), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_sharing_costs), cmocka_unit_test(test_poll_is_fresh), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_bound),         cmocka_unit_test(test_platform_is_needed),
         cmocka_unit_test(test_sink_fails),
     };

@@ -174,8 +174,9 @@ BELL_STEP enum bell_status bell_client_put(struct bell_lane *lane, struct bell_c
             s = bell_client_put_proxy(lane, c);
         return s;
     }
+    uint32_t most = c->stack->sharing == BELL_SHARING_COOPERATIVE ? 1 : c->stack->wqes_per_doorbell; /* of a lane */
     while (s == BELL_OK && left) {
-        uint32_t n = left < c->stack->wqes_per_doorbell ? left : c->stack->wqes_per_doorbell;
+        uint32_t n = left < most ? left : most;
         s = bell_client_post(lane, c, c->puts, false, n);
         c->puts += n;
         left -= n;

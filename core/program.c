@@ -52,9 +52,9 @@ static enum bell_status validate_sharing(const struct bell_program *p, const str
     if (share > 1 && s->sharing == BELL_SHARING_OWNER)
         return bell_fail(err, BELL_INVALID, "sharing: %u lanes a queue, expected ordered, cooperative or locked",
                          share);
-    if (s->sharing == BELL_SHARING_COOPERATIVE && s->wqes_per_doorbell > 1)
-        return bell_fail(err, BELL_INVALID, "wqes_per_doorbell: a cooperative group rings once for a WQE a lane, "
-                                            "expected 1");
+    if (s->sharing == BELL_SHARING_COOPERATIVE && share % bell_program_group(p, s))
+        return bell_fail(err, BELL_INVALID, "wqes_per_doorbell: the %u lanes of a queue are no groups of %u that ring "
+                                            "once each", share, s->wqes_per_doorbell);
     return BELL_OK;
 }
 
@@ -70,8 +70,8 @@ enum bell_status bell_program_validate(const struct bell_program *p, const struc
                                   .is_dc = s->transport == BELL_TRANSPORT_DC, .av = { .full = true } };
     if (bell_wqe_check(&r) != BELL_OK)
         return bell_fail(err, BELL_INVALID, "bytes: %u do not fit inline in a WQE, expected payload pointer", p->bytes);
-    uint32_t share = s->sharing == BELL_SHARING_COOPERATIVE ? p->lanes / p->queues : s->wqes_per_doorbell;
-    uint32_t blocks = bell_wqe_blocks(bell_wqe_ds(&r)) * share;
+    uint32_t wqes = s->sharing == BELL_SHARING_COOPERATIVE ? bell_program_group(p, s) : s->wqes_per_doorbell;
+    uint32_t blocks = bell_wqe_blocks(bell_wqe_ds(&r)) * wqes;
     if (s->submit == BELL_SUBMIT_GPU && blocks > s->depth)
         return bell_fail(err, BELL_INVALID, "depth: %u blocks do not hold the %u that one doorbell covers", s->depth,
                          blocks);

@@ -73,6 +73,14 @@ BELL_PURE uint32_t bell_program_queue(const struct bell_program *p, uint32_t lan
     return lane == 0 ? 0 : 1 + (lane - 1) / ((p->lanes - 1) / (p->queues - 1));
 }
 
+/* Lanes that post together: as many as a doorbell is to cover, or all of a queue; 1 unless they cooperate. */
+BELL_PURE uint32_t bell_program_group(const struct bell_program *p, const struct bell_stack *s)
+{
+    if (s->sharing != BELL_SHARING_COOPERATIVE)
+        return 1;
+    return s->wqes_per_doorbell > 1 ? s->wqes_per_doorbell : p->lanes / p->queues;
+}
+
 /* Operations of a lane, warm-up included. */
 BELL_PURE uint64_t bell_program_ops(const struct bell_program *p)
 {

@@ -29,11 +29,10 @@ enum bell_status bell_port_broadcast(struct bell_lane *lane, uint64_t *value)
     struct bell_sim_group *g = lane->group;
     if (!g)
         return BELL_OK;
+    uint32_t turn = g->turn % 2;
     if (lane->id.group_rank == 0)
-        g->value = *value;
+        g->value[turn] = *value;
     enum bell_status s = bell_port_group_sync(lane);
-    if (s != BELL_OK)
-        return s;
-    *value = g->value;
-    return bell_port_group_sync(lane);
+    *value = g->value[turn];
+    return s;
 }

@@ -5,7 +5,7 @@
 #include "core/port.h"
 
 struct bell_sim_group {
-    uint64_t value;
+    uint64_t value[2]; /* of broadcasts, by turn: nobody is two turns behind */
     uint32_t arrived, turn;
 };
 

@@ -42,7 +42,7 @@ static enum bell_status refuse(const struct bell_run *run, struct bell_error *er
     if (run->sink && p->pattern == BELL_PATTERN_PROBE)
         return bell_fail(err, BELL_UNSUPPORTED, "pattern: nobody knows how many events a probe's background leaves, so "
                                                 "it is not traced on a GPU");
-    return bell_gpu_check_share(s, p->lanes / p->queues, err);
+    return bell_gpu_check_share(bell_program_group(p, s), err);
 }
 
 static enum bell_status capacity_of(const struct bell_run *run, uint32_t *out, struct bell_error *err)

@@ -66,7 +66,7 @@ __device__ __forceinline__ void bell_cuda_live(const struct bell_cuda_lanes *a, 
         lane.log.event = a->event + (size_t)number * a->capacity;
         lane.log.capacity = a->capacity;
     }
-    bell_cuda_set_group(&lane, number, stack->sharing == BELL_SHARING_COOPERATIVE ? a->share : 1);
+    bell_cuda_set_group(&lane, number, a->share);
     struct bell_client client = a->client[number];
     struct bell_sq sq = *client.sq;
     struct bell_sq_words words = *sq.words;

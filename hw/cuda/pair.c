@@ -18,9 +18,9 @@ enum bell_status bell_gpu_probe(const char *name, struct bell_error *err)
     return count ? BELL_OK : bell_fail(err, BELL_UNSUPPORTED, "executor %s: there is no GPU", name);
 }
 
-enum bell_status bell_gpu_check_share(const struct bell_stack *stack, uint32_t share, struct bell_error *err)
+enum bell_status bell_gpu_check_share(uint32_t share, struct bell_error *err)
 {
-    if (stack->sharing == BELL_SHARING_COOPERATIVE && (share > 1024 || (share < 32 ? 32 % share : share % 32) != 0))
+    if (share > 1024 || (share < 32 ? 32 % share : share % 32) != 0)
         return bell_fail(err, BELL_UNSUPPORTED, "queues: a group of %u lanes is neither a power of two up to a warp "
                                                 "nor a CTA of whole warps", share);
     return BELL_OK;

@@ -15,8 +15,7 @@ struct bell_gpu_pair {
 enum bell_status bell_gpu_probe(const char *name, struct bell_error *err) BELL_MUST_USE;
 
 /* A group of `share` lanes that posts together must be one warp's part, or a CTA. */
-enum bell_status bell_gpu_check_share(const struct bell_stack *stack, uint32_t share,
-                                      struct bell_error *err) BELL_MUST_USE;
+enum bell_status bell_gpu_check_share(uint32_t share, struct bell_error *err) BELL_MUST_USE;
 
 /* The machine's gpu for rank 0, its peer_gpu for rank 1.  Whatever comes back, the caller calls bell_gpu_pair_close. */
 enum bell_status bell_gpu_pair_open(struct bell_gpu_pair *pair, const struct bell_machine *machine,

@@ -17,7 +17,7 @@ struct bell_cuda_poster {
 static enum bell_status check(void *context, const struct bell_run *run, struct bell_error *err)
 {
     (void)context;
-    return bell_gpu_check_share(run->stack, run->program->lanes / run->program->queues, err);
+    return bell_gpu_check_share(bell_program_group(run->program, run->stack), err);
 }
 
 static enum bell_status place(void *context, struct bell_world *world, const struct bell_run *run, uint64_t bound_ps,

@@ -126,7 +126,7 @@ static enum bell_status fill_lanes(struct bell_gpu_rank *r, struct bell_error *e
     a->bound_ns = r->job->bound_ps / 1000;
     a->rank = r->number;
     a->lanes = w->lanes;
-    a->share = w->lanes / w->queues;
+    a->share = bell_program_group(run->program, run->stack);
     enum bell_status s = bell_gpu_alloc(&r->gpu, (void **)&a->done, sizeof *a->done, err);
     r->nic.done = a->done;
     if (r->number == 0 && s == BELL_OK) s = bell_gpu_alloc(&r->gpu, (void **)&a->issue_ps, samples, err);
@@ -156,7 +156,7 @@ uint32_t bell_gpu_rank_blocks(const struct bell_gpu_rank *r, uint32_t *threads)
 {
     struct bell_machine machine;
     bell_machine_read(r->job->run->machine, &machine);
-    uint32_t share = r->job->run->stack->sharing == BELL_SHARING_COOPERATIVE ? r->lanes.share : 1;
+    uint32_t share = r->lanes.share;
     *threads = machine.lanes_per_cta > share ? machine.lanes_per_cta / share * share : share;
     return (r->lanes.lanes + *threads - 1) / *threads;
 }

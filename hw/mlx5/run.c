@@ -28,7 +28,7 @@ struct crew {
     const struct bell_mlx5_lanes *lanes; /* not NULL: lanes are no threads */
     struct member *member; /* of each active rank: lanes that are threads, then workers */
     size_t members;
-    struct bell_mlx5_group *group; /* one for each queue that a cooperative group shares, or NULL */
+    struct bell_mlx5_group *group; /* of the lanes that cooperate, or NULL */
     pthread_rwlock_t gate;   /* closed until all threads are there */
     enum bell_status status; /* first failure; valid when team.stop is 1 and all threads are gone */
     struct bell_lane_id who; /* whose it was */
@@ -47,11 +47,11 @@ static void *lines(size_t bytes)
 static void init_lane(struct crew *crew, struct member *m, const struct bell_result *result)
 {
     struct bell_world *w = &crew->scene.world;
-    uint32_t rank = m->lane.id.rank, share = w->lanes / w->queues; /* of a group; probes have none */
+    uint32_t rank = m->lane.id.rank, size = bell_program_group(w->program, w->stack);
     if (crew->group) {
-        m->lane.group = &crew->group[rank * w->queues + m->number / share];
-        m->lane.id.group_rank = (uint16_t)(m->number % share);
-        m->lane.id.group_size = (uint16_t)share;
+        m->lane.group = &crew->group[rank * w->lanes / size + m->number / size];
+        m->lane.id.group_rank = (uint16_t)(m->number % size);
+        m->lane.id.group_size = (uint16_t)size;
     }
     if (rank == 0 && m->number < bell_program_counted(w->program) && result->issue_ps && result->total_ps) {
         size_t first = (size_t)m->number * w->program->iterations;
@@ -90,10 +90,10 @@ static enum bell_status muster(struct crew *crew, const struct bell_result *resu
                                struct bell_error *err)
 {
     const struct bell_world *w = &crew->scene.world;
-    size_t queues = (size_t)BELL_RANKS * w->queues, each = (size_t)w->lanes + w->workers;
+    size_t each = (size_t)w->lanes + w->workers;
     bool is_grouped = !crew->lanes && crew->scene.stack.sharing == BELL_SHARING_COOPERATIVE && w->lanes > w->queues;
     crew->member = lines(BELL_RANKS * each * sizeof *crew->member);
-    crew->group = is_grouped ? lines(queues * sizeof *crew->group) : NULL;
+    crew->group = is_grouped ? lines((size_t)BELL_RANKS * w->lanes * sizeof *crew->group) : NULL;
     if (!crew->member || (is_grouped && !crew->group))
         return bell_fail(err, BELL_NO_MEMORY, "out of memory: %zu threads", BELL_RANKS * each);
     for (uint32_t rank = 0; rank < BELL_RANKS; rank++)

@@ -11,12 +11,12 @@ static void init_lane(struct bell_soft_member *m, const struct bell_result *resu
 {
     struct bell_soft_crew *crew = m->crew;
     struct bell_world *w = &crew->world;
-    uint32_t rank = m->lane.id.rank, share = w->lanes / w->queues; /* of a group; probes have none */
+    uint32_t rank = m->lane.id.rank, size = bell_program_group(w->program, w->stack);
     m->lane.id.lane = (uint16_t)m->number;
     if (crew->group) {
-        m->lane.group = &crew->group[rank * w->queues + m->number / share];
-        m->lane.id.group_rank = (uint16_t)(m->number % share);
-        m->lane.id.group_size = (uint16_t)share;
+        m->lane.group = &crew->group[rank * w->lanes / size + m->number / size];
+        m->lane.id.group_rank = (uint16_t)(m->number % size);
+        m->lane.id.group_size = (uint16_t)size;
     }
     if (rank == 0 && m->number < bell_program_counted(w->program) && result->issue_ps && result->total_ps) {
         size_t first = (size_t)m->number * w->program->iterations;
@@ -105,7 +105,7 @@ enum bell_status bell_soft_crew_open(struct bell_soft_crew *crew, const struct b
     crew->member = lines((size_t)BELL_RANKS * each * sizeof *crew->member);
     crew->server = lines((size_t)BELL_RANKS * threads * sizeof *crew->server);
     crew->seat = lines((size_t)BELL_RANKS * p->queues * sizeof *crew->seat);
-    crew->group = is_grouped ? lines((size_t)BELL_RANKS * p->queues * sizeof *crew->group) : NULL;
+    crew->group = is_grouped ? lines((size_t)BELL_RANKS * p->lanes * sizeof *crew->group) : NULL;
     if (!arena || !crew->member || !crew->server || !crew->seat || (is_grouped && !crew->group) ||
         bell_world_build(&crew->world, p, run->stack, arena, size) != BELL_OK) {
         free(arena);

@@ -31,7 +31,7 @@ struct bell_soft_crew {
     struct bell_nic_seat *seat;      /* queues of each active rank, those of a server side by side */
     uint32_t nic_threads, nic_patience, servers, seats;
     uint32_t nic_stop __attribute__((aligned(64))); /* not 0: the servers leave */
-    struct bell_soft_group *group; /* one for each queue that a cooperative group shares, or NULL */
+    struct bell_soft_group *group; /* of the lanes that cooperate, or NULL */
     enum bell_status status;       /* first failure; valid when soft.stop is 1 and all threads are gone */
     struct bell_lane_id who;       /* whose it was */
     uint64_t began_ps;

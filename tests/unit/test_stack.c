@@ -184,7 +184,7 @@ static void test_sharing_refusals(void **state)
     refuse_program("queues: a proxy ring has one producer, expected 2");
     stack.sharing = BELL_SHARING_COOPERATIVE;
     stack.wqes_per_doorbell = 2;
-    refuse_program("wqes_per_doorbell: a cooperative group rings once");
+    refuse_program("wqes_per_doorbell: the 1 lanes of a queue are no groups of 2");
     program.warmup = 3;
     program.iterations = 10000000;
     assert_int_equal(bell_program_ops(&program), 10000003);

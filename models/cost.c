@@ -42,6 +42,8 @@ void bell_costs_of(const struct bell_platform *p, struct bell_costs *c)
     c->transmit_ps = whole(p->wire_transmit_ps);
     c->ack_ps = whole(p->wire_ack_ps);
     c->dc_ps = whole(p->nic_dc_ps);
+    c->queue_wqe_ps = whole(p->nic_queue_wqe_ps);
+    c->port_wqe_ps = whole(p->nic_port_wqe_ps);
     c->stall_ps = whole(warm ? p->cpu_stall_warm_ps : p->cpu_stall_cold_ps);
     c->stall_chance = p->cpu_stall_percent / 100;
     c->ps_per_byte = 8e3 / p->wire_gbps;

@@ -17,6 +17,7 @@ struct bell_costs {
     uint64_t posted_ps[BELL_ACTORS][2]; /* a store becomes visible there, by writer */
     uint64_t doorbell_ps[BELL_ACTORS];  /* a doorbell reaches the NIC, by writer */
     uint64_t nic_read_ps[2], nic_write_ps[2], cqe_ps[2];
+    uint64_t queue_wqe_ps, port_wqe_ps; /* the least time between two WQEs: of a queue, of a port */
     uint64_t schedule_ps, transmit_ps, ack_ps, dc_ps, stall_ps;
     double stall_chance, ps_per_byte;
 };

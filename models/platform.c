@@ -42,6 +42,8 @@ const struct bell_field bell_platform_fields[] = {
     REAL("nic.dc.ps", nic_dc_ps, "ps", 1e9, "What DC adds in the NIC."),
     REAL("nic.cqe_order.ps", nic_cqe_order_ps, "ps", 1e9,
          "What a CQE, unlike payload, waits for before it is seen in GPU memory."),
+    REAL("nic.queue_wqe.ps", nic_queue_wqe_ps, "ps", 1e9, "WQEs of one queue follow each other no faster."),
+    REAL("nic.port_wqe.ps", nic_port_wqe_ps, "ps", 1e9, "Nor do those of all queues of a port."),
     REAL("wire.transmit.ps", wire_transmit_ps, "ps", 1e9, "WQE in hand to packet at the remote NIC."),
     REAL("wire.ack.ps", wire_ack_ps, "ps", 1e9, "Packet at the remote NIC to acknowledgement handled."),
     { "wire.gbps", BELL_FIELD_REAL, AT(wire_gbps), "Gb/s", 0.001, 1e5, 400, true, NULL, "Line rate." },

@@ -44,6 +44,8 @@ struct bell_platform {
     double nic_schedule_ps;              /* doorbell seen to WQE fetch issued */
     double nic_dc_ps;                    /* what DC adds in the NIC */
     double nic_cqe_order_ps;             /* what a CQE, unlike payload, waits for before it is seen in GPU memory */
+    double nic_queue_wqe_ps;             /* WQEs of one queue follow each other no faster */
+    double nic_port_wqe_ps;              /* nor do those of all queues of a port */
     double wire_transmit_ps;             /* WQE in hand to packet at the remote NIC */
     double wire_ack_ps;                  /* packet at the remote NIC to acknowledgement handled */
     double wire_gbps;                    /* line rate */

@@ -118,14 +118,37 @@ static void arrived(struct bell_sim *sim, struct bell_timer *t)
         next_stage(sim, acknowledged, w, t->at_ps, ack_ps, seq);
 }
 
+static uint64_t latest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The port serves its queues in the order in which they come. */
+static void send(struct bell_sim *sim, struct bell_sim_work *w, uint64_t now_ps, uint64_t cause)
+{
+    struct bell_sim_queue *q = w->queue;
+    const struct bell_costs *c = &sim->cost;
+    uint64_t start_ps = latest(now_ps, q->port->free_ps), bytes_ps = bell_cost_bytes_ps(c, w->nic.view.bytes);
+    uint64_t dc_ps = q->nicq->sq->is_dc ? c->dc_ps : 0;
+    q->port->free_ps = start_ps + latest(bytes_ps, c->port_wqe_ps);
+    next_stage(sim, arrived, w, start_ps, start_ps + bytes_ps + c->transmit_ps + dc_ps, cause);
+}
+
+static void queued(struct bell_sim *sim, struct bell_timer *t)
+{
+    send(sim, t->object, t->at_ps, t->cause);
+}
+
+/* A queue hands its WQEs to the port one by one. */
 static void transmit(struct bell_sim *sim, struct bell_sim_work *w, uint64_t ready_ps, uint64_t cause)
 {
     struct bell_sim_queue *q = w->queue;
-    uint64_t start_ps = ready_ps > q->wire_free_ps ? ready_ps : q->wire_free_ps;
-    uint64_t bytes_ps = bell_cost_bytes_ps(&sim->cost, w->nic.view.bytes);
-    q->wire_free_ps = start_ps + bytes_ps;
-    uint64_t dc_ps = q->nicq->sq->is_dc ? sim->cost.dc_ps : 0;
-    next_stage(sim, arrived, w, start_ps, start_ps + bytes_ps + sim->cost.transmit_ps + dc_ps, cause);
+    uint64_t start_ps = latest(ready_ps, q->next_ps);
+    q->next_ps = start_ps + sim->cost.queue_wqe_ps;
+    if (start_ps == ready_ps)
+        send(sim, w, ready_ps, cause);
+    else
+        next_stage(sim, queued, w, ready_ps, start_ps, cause);
 }
 
 static void payload_read(struct bell_sim *sim, struct bell_timer *t)

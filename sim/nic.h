@@ -5,12 +5,18 @@
 
 #include "core/nic.h"
 
+/* A rank's way to the wire, which all its queues share. */
+struct bell_sim_port {
+    uint64_t free_ps;
+};
+
 /* One queue as its NIC sees it. */
 struct bell_sim_queue {
     struct bell_nicq *nicq;
     struct bell_lane lane;  /* stands for the NIC: actor, rank and number of its events */
     uint64_t ready_ps;      /* the last WQE fetched has its payload */
-    uint64_t wire_free_ps;  /* packets of a queue leave in order */
+    struct bell_sim_port *port;
+    uint64_t next_ps;       /* when it may hand its next WQE to the port */
     uint64_t last_done_ps;  /* and complete in order */
     uint64_t payload_read_ps, queue_read_ps, queue_write_ps, payload_write_ps;
 };

@@ -22,6 +22,7 @@ struct machine {
     void *arena;
     struct bell_lane *lane; /* of all ranks: lanes, then workers */
     struct bell_sim_group *group;
+    struct bell_sim_port port[BELL_RANKS];
     uint32_t lanes;
 };
 
@@ -101,9 +102,10 @@ static void make_lane(struct machine *m, struct bell_lane *lane, uint32_t rank, 
     lane->id.group_size = 1;
     lane->is_private = share == 1;
     if (!is_worker && share > 1 && w->stack->sharing == BELL_SHARING_COOPERATIVE) {
-        lane->group = m->group + rank * w->queues + number / share;
-        lane->id.group_rank = (uint16_t)(number % share);
-        lane->id.group_size = (uint16_t)share;
+        uint32_t size = bell_program_group(w->program, w->stack);
+        lane->group = m->group + rank * w->lanes / size + number / size;
+        lane->id.group_rank = (uint16_t)(number % size);
+        lane->id.group_size = (uint16_t)size;
     }
     bell_sim_admit(&m->sim, lane);
 }
@@ -125,6 +127,7 @@ static void make_queue(struct machine *m, uint32_t rank, uint32_t queue)
     const struct bell_costs *c = &m->sim.cost;
     struct bell_sim_queue *q = m->sim.queue + rank * w->queues + queue;
     q->nicq = w->rank[rank].nicq + queue;
+    q->port = m->port + rank;
     q->lane.sim = &m->sim;
     q->lane.id.rank = (uint16_t)rank;
     q->lane.id.lane = (uint16_t)(w->lanes + w->workers + queue);
@@ -141,7 +144,7 @@ static enum bell_status allocate(struct machine *m, const struct bell_run *run)
     size_t size = bell_world_size(run->program, run->stack);
     m->arena = aligned_alloc(64, size);
     m->lane = calloc(BELL_RANKS * (run->program->lanes + workers), sizeof *m->lane);
-    m->group = calloc(BELL_RANKS * run->program->queues, sizeof *m->group);
+    m->group = calloc(BELL_RANKS * run->program->lanes, sizeof *m->group);
     m->sim.queue = calloc(BELL_RANKS * run->program->queues, sizeof *m->sim.queue);
     if (!m->arena || !m->lane || !m->group || !m->sim.queue)
         return BELL_NO_MEMORY;

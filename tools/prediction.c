@@ -7,29 +7,35 @@
 #define QUICK_ITERATIONS 5u     /* the median of them meets no rare stall */
 #define QUICK_TAIL_ITERATIONS 400u
 
-static uint64_t pick_issue(const struct bell_prediction_run *r)
+static double pick_issue(const struct bell_prediction_run *r)
 {
-    return r->issue_p50_ps;
+    return (double)r->issue_p50_ps * 1e-6;
 }
 
-static uint64_t pick_total(const struct bell_prediction_run *r)
+static double pick_total(const struct bell_prediction_run *r)
 {
-    return r->total_p50_ps;
+    return (double)r->total_p50_ps * 1e-6;
 }
 
-static uint64_t pick_tail(const struct bell_prediction_run *r)
+static double pick_tail(const struct bell_prediction_run *r)
 {
-    return r->total_p99_ps;
+    return (double)r->total_p99_ps * 1e-6;
+}
+
+static double pick_rate(const struct bell_prediction_run *r)
+{
+    return r->rate_mputs;
 }
 
 static const struct metric {
     const char *name, *experiment;
-    uint64_t (*pick)(const struct bell_prediction_run *run);
+    double (*pick)(const struct bell_prediction_run *run);
 } metrics[] = {
     { "issue_us", "one-op", pick_issue },
     { "put_completion_us", "one-op", pick_total },
     { "rtt_us", "round-trip", pick_total },
     { "rtt_p99_us", "round-trip", pick_tail },
+    { "rate_mmsgs", "message-rate", pick_rate },
 };
 
 /* What a key of a row's config sets. */
@@ -39,7 +45,41 @@ static const struct {
     { "bytes", "experiment.bytes" },     { "payload", "stack.payload" }, { "ordering", "stack.ordering" },
     { "protocol", "stack.protocol" },    { "cpu", "platform.cpu.state" }, { "transport", "stack.transport" },
     { "queue_memory", "stack.queue_memory" }, { "completion_memory", "stack.completion_memory" },
+    { "threads", "experiment.lanes" },   { "qps", "experiment.queues" },  { "sharing", "stack.sharing" },
+    { "wqes_per_doorbell", "stack.wqes_per_doorbell" },
 };
+
+/* What the study's words for a way to share mean here. */
+static const char *const sharings[][2] = {
+    { "one thread", "owner" },
+    { "one thread per QP", "owner" },
+    { "slots handed off per thread", "ordered" },
+    { "QP shared cooperatively, reserved per warp", "cooperative" },
+};
+
+static const char *value_of(const char *key, const char *value)
+{
+    for (size_t i = 0; strcmp(key, "sharing") == 0 && i < sizeof sharings / sizeof sharings[0]; i++)
+        if (strcmp(sharings[i][0], value) == 0)
+            return sharings[i][1];
+    return value;
+}
+
+static double number_in(const struct bell_row *row, const char *key)
+{
+    for (int i = 0; i < row->config_count; i++)
+        if (strcmp(row->config[i][0], key) == 0)
+            return strtod(row->config[i][1], NULL);
+    return 0;
+}
+
+/* SMs do not slow each other down, so their number says nothing; but lanes of one SM do, which is not modelled.  Lanes
+ * of one queue are taken to wait for each other more. */
+static bool is_crowded(const struct bell_row *row)
+{
+    double sms = number_in(row, "sms"), lanes = number_in(row, "threads"), queues = number_in(row, "qps");
+    return sms > 0 && queues > sms && lanes > sms;
+}
 
 /* Is `name` one of the comma-separated `list`? */
 static bool is_listed(const char *list, const char *name)
@@ -86,20 +126,33 @@ static enum bell_status check_sets(const struct bell_options *o, const char *ful
     return BELL_OK;
 }
 
+/* More threads than queues, and no word of how they share. */
+static bool is_vague(const struct bell_row *row)
+{
+    bool is_told = false;
+    for (int i = 0; i < row->config_count; i++)
+        is_told = is_told || strcmp(row->config[i][0], "sharing") == 0;
+    return !is_told && number_in(row, "threads") > number_in(row, "qps");
+}
+
 /* BELL_UNSUPPORTED: the row asks for what is not modelled. */
 static enum bell_status configure(struct bell_setup *setup, const struct bell_row *row, const struct bell_options *o,
                                   struct bell_error *err)
 {
+    if (is_vague(row))
+        return bell_fail(err, BELL_UNSUPPORTED, "%s: how threads share a queue is not said", row->source);
     for (int i = 0; i < row->config_count; i++) {
         char assignment[200];
         const char *key = row->config[i][0], *parameter = parameter_of(key);
+        if (strcmp(key, "sms") == 0 && !is_crowded(row))
+            continue;
         if (!parameter)
             return bell_fail(err, BELL_UNSUPPORTED, "%s: %s=%s is not modelled", row->source, key, row->config[i][1]);
         if (check_sets(o, parameter, err) != BELL_OK)
             return BELL_INVALID;
-        (void)snprintf(assignment, sizeof assignment, "%s=%s", parameter, row->config[i][1]);
-        if (bell_setup_set(setup, assignment, err) != BELL_OK)
-            return BELL_UNSUPPORTED;
+        (void)snprintf(assignment, sizeof assignment, "%s=%s", parameter, value_of(key, row->config[i][1]));
+        if (bell_setup_set(setup, assignment, NULL) != BELL_OK)
+            return bell_fail(err, BELL_UNSUPPORTED, "%s: %s=%s is not modelled", row->source, key, row->config[i][1]);
     }
     return BELL_OK;
 }
@@ -159,7 +212,7 @@ static void insert(struct bell_predictions *p, struct bell_prediction q)
     p->prediction[at] = q;
     p->count++;
     run->is_for_fit = run->is_for_fit || !q.is_held_out;
-    p->is_split = p->is_split || *sources;
+    p->is_split = p->is_split || q.is_held_out;
     p->is_measured = p->is_measured || (size_t)(q.row - p->rows.row) >= p->published;
 }
 
@@ -282,6 +335,7 @@ static enum bell_status run_one(struct bell_prediction_run *run, bool quick, str
     run->issue_p50_ps = bell_percentile(samples.issue_ps, samples.count, 50);
     run->total_p50_ps = bell_percentile(samples.total_ps, samples.count, 50);
     run->total_p99_ps = bell_percentile(samples.total_ps, samples.count, 99);
+    run->rate_mputs = bell_samples_rate(&samples);
     bell_samples_free(&samples);
     return BELL_OK;
 }
@@ -289,7 +343,7 @@ static enum bell_status run_one(struct bell_prediction_run *run, bool quick, str
 static void fill_in(struct bell_predictions *p, size_t row)
 {
     struct bell_prediction *q = p->prediction + row;
-    q->value_us = (double)q->pick(p->run[q->run]) * 1e-6;
+    q->value = q->pick(p->run[q->run]);
 }
 
 enum bell_status bell_predictions_run(struct bell_predictions *p, bool quick, struct bell_error *err)

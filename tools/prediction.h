@@ -11,6 +11,7 @@ struct bell_prediction_run {
     struct bell_setup setup;
     char key[400];
     uint64_t issue_p50_ps, total_p50_ps, total_p99_ps;
+    double rate_mputs;
     bool needs_p99;
     bool is_for_fit; /* some row that asks for it was used to fit */
 };
@@ -19,8 +20,8 @@ struct bell_prediction_run {
 struct bell_prediction {
     const struct bell_row *row;
     size_t run;
-    uint64_t (*pick)(const struct bell_prediction_run *run);
-    double value_us;
+    double (*pick)(const struct bell_prediction_run *run);
+    double value; /* in the unit of the row's metric */
     bool is_held_out; /* the platform says what it was fitted to, and this row is not of it */
 };
 
@@ -33,7 +34,7 @@ struct bell_predictions {
     struct bell_prediction *prediction;
     size_t count;
     size_t fitted;     /* the first; the others were held out */
-    bool is_split;     /* some platform says what it was fitted to */
+    bool is_split;     /* some rows were held out */
     bool is_measured;  /* some row was measured by this project or its user, and is not published */
     size_t unmodelled; /* rows that match but ask for what is not modelled */
     char why[160];     /* of the first of them */
@@ -54,7 +55,7 @@ enum bell_status bell_rows_load(struct bell_rows *rows, size_t *published, struc
 enum bell_status bell_predictions_load(struct bell_predictions *p, const struct bell_selection *selection,
                                        struct bell_error *err) BELL_MUST_USE;
 
-/* Run everything and fill in value_us.  quick: only what rows used to fit ask for, with as few iterations as the same
+/* Run everything and fill in value.  quick: only what rows used to fit ask for, with as few iterations as the same
  * answer needs. */
 enum bell_status bell_predictions_run(struct bell_predictions *p, bool quick, struct bell_error *err) BELL_MUST_USE;
 
@@ -85,7 +86,7 @@ struct bell_refit {
     double *fitted;     /* parameters */
     double *interval;   /* parameters: relative half width, 95 % */
     double *leverage;   /* rows used to fit */
-    double *left_out;   /* the same: prediction in us with the row left out; NAN when only it fixes something */
+    double *left_out;   /* the same: prediction with the row left out; NAN when only it fixes something */
     uint32_t evaluations;
 };
 

@@ -144,7 +144,7 @@ static enum bell_status predict(void *context, const double *value, double *pred
     if (s == BELL_OK)
         s = bell_predictions_run(j->predictions, true, err);
     for (size_t i = 0; s == BELL_OK && i < j->predictions->fitted; i++)
-        predicted[i] = j->predictions->prediction[i].value_us;
+        predicted[i] = j->predictions->prediction[i].value;
     return s;
 }
 
@@ -163,7 +163,7 @@ static enum bell_status leave_out(struct bell_predictions *p, struct bell_refit 
         s = apply(p, r, value, err);
         if (s == BELL_OK)
             s = bell_predictions_run_one(p, i, true, err);
-        r->left_out[i] = p->prediction[i].value_us;
+        r->left_out[i] = p->prediction[i].value;
     }
     return s;
 }

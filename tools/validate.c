@@ -11,7 +11,7 @@
 struct validate_options {
     struct bell_options common;
     const char *figures;
-    double median_max, worst_max; /* percent */
+    double median_max, worst_max; /* percent; negative: not given */
     bool is_left_out, is_refitted;
 };
 
@@ -27,10 +27,10 @@ static const struct bell_option options[] = {
       offsetof(struct validate_options, is_left_out) },
     { "--refit", NULL, "fit the fitted values again and print them with their intervals", BELL_OPTION_FLAG,
       offsetof(struct validate_options, is_refitted) },
-    { "--median", "P", "fail when the median error is above P percent (default 4)", BELL_OPTION_REAL,
-      offsetof(struct validate_options, median_max) },
-    { "--worst", "P", "fail when the worst error is above P percent (default 12)", BELL_OPTION_REAL,
-      offsetof(struct validate_options, worst_max) },
+    { "--median", "P", "fail when the median error is above P percent (default 4; of rows held out 10)",
+      BELL_OPTION_REAL, offsetof(struct validate_options, median_max) },
+    { "--worst", "P", "fail when the worst error is above P percent (default 12; of rows held out 30)",
+      BELL_OPTION_REAL, offsetof(struct validate_options, worst_max) },
     BELL_OPTION_OF_FORM,
     BELL_OPTIONS_END,
 };
@@ -79,7 +79,7 @@ enum { USE = 5, MEASURED = 6, LEFT_OUT = 9, COLUMNS = 10 };
 static const struct bell_column columns[COLUMNS] = {
     { "source", false },       { "platform", false },      { "stack", false },
     { "config", false },       { "metric", false },        { "use", false },
-    { "published_us", true },  { "predicted_us", true },   { "error_percent", true },
+    { "published", true },     { "predicted", true },      { "error_percent", true },
     { "left_out_error_percent", true },
 };
 
@@ -99,7 +99,7 @@ static size_t pick_columns(const struct bell_predictions *p, bool is_left_out, s
             continue;
         column[shown] = columns[k];
         if (k == MEASURED && p->is_measured)
-            column[shown].name = "measured_us";
+            column[shown].name = "measured";
         index[shown++] = k;
     }
     return shown;
@@ -115,8 +115,8 @@ static void print_rows(const struct bell_predictions *p, const struct bell_refit
         const struct bell_prediction *q = p->prediction + i;
         bell_prediction_config(q->row, text[i][0], CELL);
         (void)snprintf(text[i][1], CELL, q->row < p->rows.row + p->published ? "%.2f" : "%.3f", q->row->value);
-        (void)snprintf(text[i][2], CELL, "%.3f", q->value_us);
-        print_percent(text[i][3], form, error_percent(q->value_us, q->row->value));
+        (void)snprintf(text[i][2], CELL, "%.3f", q->value);
+        print_percent(text[i][3], form, error_percent(q->value, q->row->value));
         if (refit && i < p->fitted && !isnan(refit->left_out[i]))
             print_percent(text[i][4], form, error_percent(refit->left_out[i], q->row->value));
         const char *all[COLUMNS] = { q->row->source, q->row->platform, q->row->stack, text[i][0], q->row->metric,
@@ -174,7 +174,7 @@ static enum bell_status judge(const struct bell_predictions *p, const struct bel
         group[i]->percent = v->percent + i * p->count;
     for (size_t i = 0; i < p->count; i++) {
         const struct bell_prediction *q = p->prediction + i;
-        double percent = error_percent(q->value_us, q->row->value);
+        double percent = error_percent(q->value, q->row->value);
         add_error(&v->all, percent);
         add_error(q->is_held_out ? &v->held_out : &v->fit, percent);
         if (is_left_out && i < p->fitted)
@@ -237,13 +237,16 @@ static void print_json(const struct bell_predictions *p, const struct bell_refit
 }
 
 /* The tolerance is that of each group by itself: good rows in one do not make up for bad ones in the other. */
-static bool is_within(const struct errors *e, const char *what, const struct validate_options *o)
+static bool is_within(const struct errors *e, const char *what, const struct validate_options *o, double median_initial,
+                      double worst_initial)
 {
-    if (!e->count || (median(e) <= o->median_max && worst(e) <= o->worst_max))
+    double median_max = o->median_max < 0 ? median_initial : o->median_max;
+    double worst_max = o->worst_max < 0 ? worst_initial : o->worst_max;
+    if (!e->count || (median(e) <= median_max && worst(e) <= worst_max))
         return true;
     (void)fprintf(stderr,
                   "bellwether: %spast the tolerance: median %.1f %% (at most %.1f), worst %.1f %% (at most %.1f)\n",
-                  what, median(e), o->median_max, worst(e), o->worst_max);
+                  what, median(e), median_max, worst(e), worst_max);
     return false;
 }
 
@@ -262,14 +265,14 @@ static int report(const struct bell_predictions *p, const struct bell_refit *ref
         }
         print_verdict(form == BELL_FORM_TEXT ? stdout : stderr, v, p, refit, o->is_left_out);
     }
-    bool is_fit = is_within(&v->fit, p->is_split ? "rows used to fit are " : "", o);
-    bool is_predicted = is_within(&v->held_out, "rows held out are ", o);
+    bool is_fit = is_within(&v->fit, p->is_split ? "rows used to fit are " : "", o, 4, 12);
+    bool is_predicted = is_within(&v->held_out, "rows held out are ", o, 10, 30);
     return is_fit && is_predicted ? BELL_EXIT_OK : BELL_EXIT_FAILED;
 }
 
 static int run(int argc, char **argv)
 {
-    struct validate_options o = { .median_max = 4, .worst_max = 12 };
+    struct validate_options o = { .median_max = -1, .worst_max = -1 };
     struct bell_error err = { BELL_OK, "" };
     if (bell_parse(&bell_command_validate, argc, argv, &o) < 0)
         return BELL_EXIT_USAGE;

@@ -14,7 +14,7 @@ jq '.name = "made-up" | .fitted_to = "Made fit, Made too"' "$BELL_SOURCE_DIR/mod
 jq '[.[] | select((.source | test("^Table [349]$")) and .platform == "P-IB" and (.stack | test("^mini-(gda|proxy)$"))) |
     .platform = "made-up"] | map(.source = if .source == "Table 9" then "Made too" else "Made fit" end) as $fit |
     ($fit | map(.source = "Made held-out" | .value *= 1.5)) +
-    [{ source: "Made rate", platform: "made-up", stack: "mini-gda", config: { threads: 4 }, metric: "rate_mmsgs",
+    [{ source: "Made rate", platform: "made-up", stack: "mini-gda", config: { threads: 4 }, metric: "loaded_rtt_us",
        value: 1.5 }] + $fit' "$BELL_SOURCE_DIR/traces/reference/paper.json" > $rows
 validate() {
     "$BELLWETHER" validate --platform made-up --worst 99 --median 99 "$@"
@@ -30,15 +30,15 @@ ok 'rows for the fit come first, the others are held out' "jq -e '(.rows | lengt
     ([.rows[].use] == [(.rows[: .count / 2][] | \"fit\"), (.rows[.count / 2 :][] | \"held out\")]) and
     (.rows | all((.use == \"held out\") == (.source == \"Made held-out\")))' m.json"
 ok 'they are told from published ones' "
-    jq -e '.rows | all(has(\"measured_us\") and (has(\"published_us\") | not))' m.json &&
-    jq -e '.rows | all(has(\"published_us\") and (has(\"use\") | not))' p.json"
-ok 'the predictions are those for P-IB' "jq -c '[.rows[].predicted_us]' p.json > a &&
-    jq -c '.rows[: .count / 2] | map(.predicted_us)' m.json | cmp - a &&
-    jq -c '.rows[.count / 2 :] | map(.predicted_us)' m.json | cmp - a"
+    jq -e '.rows | all(has(\"measured\") and (has(\"published\") | not))' m.json &&
+    jq -e '.rows | all(has(\"published\") and (has(\"use\") | not))' p.json"
+ok 'the predictions are those for P-IB' "jq -c '[.rows[].predicted]' p.json > a &&
+    jq -c '.rows[: .count / 2] | map(.predicted)' m.json | cmp - a &&
+    jq -c '.rows[.count / 2 :] | map(.predicted)' m.json | cmp - a"
 ok 'what is not modelled is counted' "jq -e '.unmodelled == 1' m.json &&
-    validate | grep '1 matching rows are not modelled (first: Made rate: rate_mmsgs on made-up)'"
+    validate | grep '1 matching rows are not modelled (first: Made rate: loaded_rtt_us on made-up)'"
 ok 'nothing asked for: nothing measured is taken' "'$BELLWETHER' validate --format json > all.json &&
-    jq -e '.rows | all(has(\"published_us\") and .platform != \"made-up\")' all.json &&
+    jq -e '.rows | all(has(\"published\") and .platform != \"made-up\")' all.json &&
     env -u BELLWETHER_DATA '$BELLWETHER' validate --format json | cmp - all.json"
 ok 'the name of a figure is enough' "'$BELLWETHER' validate --figure 'Made held-out,Table 4' --worst 99 --median 99 \
     --format json | jq -e '[.rows[].source] | unique == [\"Made held-out\", \"Table 4\"]'"
@@ -64,7 +64,8 @@ ok 'each row says it' "[ \"\$(grep -c '^Made held-out .* held out ' m.txt)\" -eq
 ok 'bad rows held out fail, and alone' "exits 1 validate --worst 12 --median 4 &&
     [ \$(grep -c 'past the tolerance' exits.err) -eq 1 ] && grep 'rows held out are past the tolerance' exits.err"
 ok 'good rows alone pass' "validate --worst 12 --median 4 --figure 'Made fit,Made too' &&
-    validate --figure 'Made fit,Made too' --format json | jq -e '(has(\"held_out\") | not) and .count == .fit.count'"
+    validate --figure 'Made fit,Made too' --format json > g.json &&
+    jq -e '(has(\"held_out\") or has(\"fit\") | not) and .count > 25' g.json"
 ok 'held out alone' "validate --figure 'Made held-out' > h.txt && ! grep 'used to fit' h.txt &&
     grep 'fitted parameters for 0 of these rows' h.txt"
 
@@ -88,7 +89,7 @@ for memory in gpu host; do
     proxy $memory > $rows
     validate --figure 'Made fit' --format json > $memory.json
 done
-ok 'a row says where completions are counted' "jq -s -e '.[0].rows[0].predicted_us != .[1].rows[0].predicted_us and
+ok 'a row says where completions are counted' "jq -s -e '.[0].rows[0].predicted != .[1].rows[0].predicted and
     .[0].count == 1 and .[1].count == 1' gpu.json host.json"
 ok 'so --set does not' "exits 2 validate --set completion_memory=gpu && grep 'the rows say this' exits.err"
 

@@ -16,8 +16,8 @@ ok 'all 50 rows are modelled' "jq -e '.schema == \"bell.validation/1\" and .coun
 ok 'the median is at most 4 %, the worst at most 12 %' "jq -e '.median_percent <= 4 and .worst_percent <= 12' v.json"
 ok 'at most one fitted value for two rows' "jq -e '0 < .fitted and .fitted <= .count / 2 and
     .fitted == (.parameters | length)' v.json"
-ok 'each row has its error' "jq -e '.rows | all(((.predicted_us / .published_us - 1) * 100 - .error_percent | fabs) <
-    0.06 + 0.06 / .published_us)' v.json"
+ok 'each row has its error' "jq -e '.rows | all(((.predicted / .published - 1) * 100 - .error_percent | fabs) <
+    0.06 + 0.06 / .published)' v.json"
 ok 'the summary is that of the rows' "jq -e '([.rows[].error_percent | fabs] | sort) as \$e |
     ((\$e[24] + \$e[25]) / 2 - .median_percent | fabs) < 0.06 and (\$e[49] - .worst_percent | fabs) < 0.06' v.json"
 ok 'every metric and platform is there' "jq -e '([.rows[].metric] | unique) ==
@@ -26,7 +26,7 @@ ok 'every metric and platform is there' "jq -e '([.rows[].metric] | unique) ==
 ok 'the published values are those of the file' "jq -r '.[] | select((.source | test(\"^Table [349]\$\")) and
     (.stack | test(\"^mini-(gda|proxy)\$\"))) | [.source, .platform, .stack, .metric, .value] | @tsv' \
     '$BELL_SOURCE_DIR/traces/reference/paper.json' | sort > a &&
-    jq -r '.rows[] | [.source, .platform, .stack, .metric, .published_us] | @tsv' v.json | sort | cmp - a"
+    jq -r '.rows[] | [.source, .platform, .stack, .metric, .published] | @tsv' v.json | sort | cmp - a"
 ok 'what is called fitted is what the files call fitted' "for p in P-IB P-GB200; do
         '$BELLWETHER' list parameters --platform \$p --format json | jq -r --arg p \$p '.[] |
             select(.source | test(\"^fitted\")) | \$p + \" \" + (.key | ltrimstr(\"platform.\"))'; done | sort > a &&
@@ -47,7 +47,7 @@ ok 'its stored values are what the fit gives' "'$BELLWETHER' validate --platform
     --refit --format json | jq -e '.parameters | length == 8 and all((.value / .refit - 1 | fabs) < 0.01)'"
 
 # ---- forms ----
-jq -r '.rows[] | [.metric, .published_us, .predicted_us, .error_percent] | @tsv' v.json > from-json
+jq -r '.rows[] | [.metric, .published, .predicted, .error_percent] | @tsv' v.json > from-json
 columns='awk -v OFS="\t" "{ print \$(NF-3), \$(NF-2) + 0, \$(NF-1) + 0, \$NF + 0 }"'
 ok 'csv agrees' "validate --format csv 2> csv.err | tail -n +2 | tr , ' ' | $columns | cmp - from-json"
 ok 'text agrees' "validate > v.txt && grep '^Table ' v.txt | $columns | cmp - from-json"
@@ -84,7 +84,7 @@ ok 'rows that are left out are predicted' "jq -e '.left_out.count + .left_out.al
     .left_out.worst_percent >= .worst_percent' fit.json"
 ok 'no better than when they are in' "jq -e '[.rows[] | select(.left_out_error_percent != null) |
     (.left_out_error_percent | fabs) >= (.error_percent | fabs) - 0.5] | all' fit.json"
-ok 'the predictions are of the stored values' "jq '[.rows[].predicted_us]' fit.json > a &&
-    jq '[.rows[].predicted_us]' v.json | cmp - a"
+ok 'the predictions are of the stored values' "jq '[.rows[].predicted]' fit.json > a &&
+    jq '[.rows[].predicted]' v.json | cmp - a"
 
 report

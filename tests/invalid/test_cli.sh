@@ -57,7 +57,8 @@ expect 2 "doctor: --format: 'xml' is unknown, expected text, json or csv" doctor
 expect 2 "doctor: unknown option '--root'" doctor --root /
 
 # ---- names ----
-expect 2 "'one-oq' is not a known experiment, did you mean one-op; known: one-op, probe, round-trip, stream" run one-oq
+expect 2 "'one-oq' is not a known experiment, did you mean one-op; known: message-rate, one-op, probe, round-trip" \
+    run one-oq
 expect 2 "'P-IX' is not a known platform, did you mean P-IB; known: H200-soft, P-GB200, P-IB" run one-op --platform P-IX
 expect 2 "'' is not a known platform|expected P" run one-op --platform=
 expect 2 "'mini' is not a known stack, did you mean mini-gda; known: mini-gda, mini-proxy" run one-op --stack mini

@@ -40,6 +40,7 @@ static const char *const cases[] = {
     "submit=gpu sharing=cooperative lanes=4 puts=3 depth=8",
     "submit=gpu sharing=cooperative lanes=6 queues=2 cq=collapsed payload=pointer first_index=65520 nic_start=dbrec",
     "submit=gpu sharing=cooperative lanes=2 queues=2",
+    "submit=gpu sharing=cooperative lanes=8 queues=2 wqes_per_doorbell=2 puts=3 depth=4 cq=collapsed",
     PROXY "ring_depth=8 puts=5 depth=4",
     PROXY "protocol=tuned ring_depth=4 puts=9 batch=4 depth=8",
     PROXY "protocol=tuned payload=pointer bytes=512 lanes=3 queues=3 completion_memory=gpu",

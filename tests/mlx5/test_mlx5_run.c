@@ -108,6 +108,7 @@ static const char *const cases[] = {
     HOST "submit=gpu sharing=ordered lanes=4 queues=2 depth=8 puts=3",
     HOST "submit=gpu sharing=locked lanes=3 cq=collapsed transport=dc depth=8",
     HOST "submit=gpu sharing=cooperative lanes=6 queues=2 cq=collapsed payload=pointer",
+    HOST "submit=gpu sharing=cooperative lanes=8 queues=2 wqes_per_doorbell=2 puts=3 depth=8",
     HOST "submit=gpu depth=2 puts=25 iterations=4000 warmup=0", /* past the wrap at 65536 */
     HOST "submit=gpu pattern=stream iterations=500 depth=16",
     HOST "submit=gpu pattern=probe lanes=3 queues=3",

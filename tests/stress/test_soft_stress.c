@@ -23,6 +23,7 @@ static const char *const cases[] = {
     "submit=gpu lanes=4 sharing=locked depth=4 puts=3 nic_start=dbrec",
     "submit=gpu lanes=4 sharing=locked depth=8 cq=collapsed bytes=128 ordering=system-release-store",
     "submit=gpu lanes=4 sharing=cooperative depth=8 puts=3",
+    "submit=gpu lanes=4 sharing=cooperative wqes_per_doorbell=2 depth=4 puts=3",
     "submit=gpu lanes=4 queues=2 sharing=cooperative depth=4 cq=collapsed payload=pointer bytes=256 nic_start=dbrec",
     "submit=gpu lanes=4 sharing=ordered pattern=round-trip signal=separate bytes=128 depth=16",
     "submit=gpu lanes=4 sharing=locked pattern=round-trip signal=separate bytes=128 depth=16 cq=collapsed",

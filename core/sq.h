@@ -284,7 +284,8 @@ BELL_STEP enum bell_status bell_sq_consume(struct bell_lane *lane, struct bell_s
     if (opcode == BELL_CQE_REQ_ERR || opcode == BELL_CQE_RESP_ERR) {
         const struct bell_cqe *cqe = sq->cqe + (is_ring ? position & (sq->cq_depth - 1) : 0);
         uint8_t end[8]; /* of a collapsed entry perhaps a later CQE's: flushes overwrite it */
-        bell_port_read_bytes(lane, end, (const uint8_t *)cqe + BELL_CQE_TAIL_OFFSET - 12, sizeof end);
+        size_t at = offsetof(struct bell_cqe, timestamp_high_be); /* whose low half an error's syndromes are */
+        bell_port_read_bytes(lane, end, (const uint8_t *)cqe + at, sizeof end);
         out->index = first;
         out->syndrome = end[7];
         out->vendor = end[6];

@@ -161,6 +161,22 @@ static void test_traced(void **state)
     }
 }
 
+/* A run that ends before its fault says so. */
+static void test_never_struck(void **state)
+{
+    const struct bell_executor *const all[] = { &bell_soft_executor, &bell_null_executor, &bell_sim_executor };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct exec_case c;
+        struct bell_error err = { BELL_OK, "" };
+        struct bell_result result = { .notes = "" };
+        exec_case_read(&c, "submit=gpu iterations=9 fault=error-cqe fault_index=9");
+        struct bell_run run = { .program = &c.program, .stack = &c.stack, .platform = &platform };
+        assert_int_equal(all[i]->run(&run, &result, &err), BELL_OK);
+        assert_non_null(strstr(result.notes, "error-cqe NEVER STRUCK: the run did not come to index 9 of"));
+    }
+}
+
 static void test_refused(void **state)
 {
     struct exec_case c;
@@ -177,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_on_soft),    cmocka_unit_test(test_on_null), cmocka_unit_test(test_on_sim),
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_traced),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_never_struck),
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }
